@@ -1,4 +1,4 @@
-//! What the controller patterns under `patterns/` share: a command line, a demo, and a failpoint.
+//! The parts that the controller patterns under `patterns/` share: a command line, a demo, and a failpoint.
 //!
 //! ```sh
 //! cargo run -p examples --example api_contract -- --demo                # a control plane, a story, and an end

@@ -1,4 +1,4 @@
-//! Which connections and requests are there, each with the signal that it has to go.
+//! The open connections and requests, each with the signal that ends it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Whether two values are equal, and which comes first.
+//! Equality and order of values.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! What Kubernetes declares: the names that stand for types, and the fields of the request and of the namespace.
+//! Kubernetes' declarations: the names that stand for types, and the fields of the request and of the namespace.
 
 use crate::types::Type;
 

@@ -1,4 +1,4 @@
-//! What is wrong with an expression: [`Issues`], printed as cel-go prints them.
+//! The errors of an expression: [`Issues`], printed as cel-go prints them.
 
 use std::fmt;
 

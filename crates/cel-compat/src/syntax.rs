@@ -1,4 +1,4 @@
-//! What the parser makes of an expression: calls, selections and literals as written, macros not yet expanded.
+//! The syntax tree of an expression: calls, selections and literals as written, macros not yet expanded.
 //!
 //! Operators are calls under the names that CEL gives them (`_+_`, `_&&_`), so that one table of overloads serves
 //! operators and functions. Names and types are the checker's business.

@@ -1,4 +1,4 @@
-//! What users write: templates and constraints, the errors a mistake in them earns, and the statuses they read.
+//! The objects that users write, templates and constraints, the errors in them, and the statuses they read.
 //!
 //! The shapes are Gatekeeper's (`templates.gatekeeper.sh`, `constraints.gatekeeper.sh`), read from plain JSON
 //! values so that no client library is needed. Compiling and matching happen elsewhere.

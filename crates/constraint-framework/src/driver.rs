@@ -1,4 +1,4 @@
-//! How a policy language is plugged in: a driver compiles source code into programs.
+//! The interface of policy languages: a driver compiles source code into programs.
 //!
 //! A driver knows reviews, findings and budgets; it knows no constraint kinds, no match blocks and no enforcement
 //! points. Referential data reaches a program with each case, as an immutable snapshot.

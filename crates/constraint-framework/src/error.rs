@@ -1,4 +1,4 @@
-//! Why a template, a constraint or an object does not enter the next policy set.
+//! The reasons why a template, a constraint or an object does not enter the next policy set.
 
 use crate::api::{FieldError, FieldErrors};
 use crate::driver::CompileError;

@@ -1,4 +1,4 @@
-//! What is judged: a target owns the match schema, the matching and the review's shape.
+//! Targets, the subjects of policies: a target owns the match schema, the matching and the review's shape.
 //!
 //! Knows nothing of policy languages and of who asks.
 

@@ -1,4 +1,4 @@
-//! What Go's standard library and libyaml do, exactly.
+//! Exact equivalents of what Go's standard library and libyaml do.
 //!
 //! Rego, CEL and Kubernetes' own validation are written in Go, and what Go does shows in their results: which patterns
 //! compile, how a number is printed, which string is a URL.

@@ -1,4 +1,4 @@
-//! When the next request may be sent: debounced, limited in rate, and later after failures; and for how
+//! The pace of requests: debounced, limited in rate, and later after failures; and for how
 //! long its answer is waited for. What to send is decided elsewhere.
 
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! Which object a report is about.
+//! The object that a report is about.
 
 use std::fmt;
 

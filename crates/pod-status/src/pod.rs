@@ -1,4 +1,4 @@
-//! Whether a pod still runs anything, asked by a consistent read.
+//! The check that a pod still runs anything, by a consistent read.
 
 use std::time::Duration;
 

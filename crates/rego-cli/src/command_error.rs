@@ -1,4 +1,4 @@
-//! What went wrong, in the two forms OPA prints it: a JSON list of errors, and lines for people.
+//! The error of a command, in the two forms OPA prints it: a JSON list of errors, and lines for people.
 
 use rego_compat::{Diagnostic, Diagnostics, EvalError, Limit};
 

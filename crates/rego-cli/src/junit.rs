@@ -1,4 +1,4 @@
-//! What came of tests as JUnit's XML, which CI systems read: a test suite per file, a test case per rule.
+//! The outcome of tests as JUnit's XML, which CI systems read: a test suite per file, a test case per rule.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What came of tests, as `opa test` prints it.
+//! The outcome of tests, as `opa test` prints it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a program reads, as far as its text tells: for hosts that prepare, index or cache.
+//! The documents that a program reads, as far as its text shows: for hosts that prepare, index or cache.
 //!
 //! `scan` walks the flat form once. Nothing here changes what a program means.
 

@@ -1,4 +1,4 @@
-//! Why an evaluation ended without a result.
+//! The reasons why an evaluation ended without a result.
 
 use eval_budget::Limit;
 

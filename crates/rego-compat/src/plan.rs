@@ -1,4 +1,4 @@
-//! What the interpreter runs: bodies as steps over slots, with every variable's first use decided beforehand.
+//! The plan that the interpreter runs: bodies as steps over slots, with every variable's first use decided beforehand.
 //!
 //! `compile` makes a plan from the flat form, `fuse` joins steps that only pass a value on, `invariant` finds what need be
 //! computed once only. Because a body's

@@ -1,4 +1,4 @@
-//! What a host allows a module to do: documents, imports, builtins, and how large it may be.
+//! The restrictions of a host on modules: documents, imports, builtins, and how large it may be.
 //!
 //! The default is plain OPA with bounds. The host decides which roots of `data` exist; this crate knows of none.
 

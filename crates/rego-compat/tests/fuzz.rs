@@ -1,4 +1,5 @@
-//! What the checks accept ends: with a value, undefined, or a typed error, whatever the input, and nothing panics.
+//! A fuzz test that what the checks accept ends: with a value, undefined, or a typed error, whatever the input, and
+//! nothing panics.
 //!
 //! `REGO_FUZZ_CASES` says how many cases to run, `REGO_FUZZ_SEED` with which to start, `REGO_FUZZ_SECONDS` for how long to
 //! go on instead. A failure prints its seed; `REGO_FUZZ_LAST` names a file that holds the seed at work, for failures that

@@ -1,4 +1,4 @@
-//! How long a deep and a wide schema take, in milliseconds: `cargo run --release --example size`.
+//! Measures how long a deep and a wide schema take, in milliseconds: `cargo run --release --example size`.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Whether stored objects and existing clients survive a change of schema: [`compat`].
+//! The comparison of two schemas: if stored objects and existing clients survive the change, [`compat`].
 //!
 //! The old schema is taken as closed: stored objects have been pruned, so they hold nothing it does not declare. Without
 //! that every new optional property would look dangerous. `compat/node.rs` compares what a node declares,

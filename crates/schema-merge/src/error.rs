@@ -1,4 +1,4 @@
-//! Why fragments could not be merged: [`MergeError`], one per thing to fix.
+//! The reasons why fragments could not be merged: [`MergeError`], one per thing to fix.
 //!
 //! Each names the place in the merged schema and everybody involved. Diagnostics about a single schema are
 //! `diagnostic.rs`.

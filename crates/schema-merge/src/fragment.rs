@@ -1,4 +1,4 @@
-//! What one party contributes ([`Fragment`]) and on what terms ([`MountPolicy`]).
+//! The contribution of one party ([`Fragment`]) and its terms ([`MountPolicy`]).
 //!
 //! `merger.rs` joins fragments; this file only describes them.
 

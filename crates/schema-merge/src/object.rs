@@ -1,4 +1,4 @@
-//! What a schema does to one object: [`validate_object`].
+//! The effect of a schema on one object: [`validate_object`].
 //!
 //! `object/validate.rs` and its neighbours find what is invalid, `default.rs` fills in defaults, `prune.rs` drops unknown
 //! fields. Nothing here looks at whether the schema itself is sound; that is `structural.rs`.

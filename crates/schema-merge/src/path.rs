@@ -1,4 +1,4 @@
-//! Where something is: in a schema ([`SchemaPath`]) or in an object, as a mount point ([`MountPath`]).
+//! Paths: in a schema ([`SchemaPath`]) or in an object, as a mount point ([`MountPath`]).
 //!
 //! A `SchemaPath` is kept once and printed in three ways: as a JSON pointer (RFC 6901), as the API server words
 //! it (`field.Path` of apimachinery) and as the path of the instances it describes. This file reads no schema.

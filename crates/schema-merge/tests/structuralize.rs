@@ -1,4 +1,4 @@
-//! What generators emit becomes structural, and means what it meant.
+//! Tests that what generators emit becomes structural, and means what it meant.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! What several rounds gave: the median, and how far the rounds were apart.
+//! The results of several rounds: the median, and how far the rounds were apart.
 
 /// The lowest, the middle and the highest of some figures.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! How many questions the comparisons ask: a size for every day, and more from the environment.
+//! The number of questions of the comparisons: a size for every day, and more from the environment.
 
 /// The number in the environment variable `name`, or `everyday`.
 ///

@@ -1,4 +1,4 @@
-//! What one side says about one question, in a form in which two sides can be compared.
+//! The answer of one side to one question, in a form in which two sides can be compared.
 
 use rego_compat::Value;
 use serde_json::Value as Json;

@@ -1,4 +1,4 @@
-//! What modules find out about their own annotations, compared with OPA.
+//! Tests of what modules find out about their own annotations, compared with OPA.
 
 #![allow(
     clippy::expect_used,

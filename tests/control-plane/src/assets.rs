@@ -1,4 +1,4 @@
-//! Where the programs are: `$KUBEBUILDER_ASSETS`, or built by [`crate::build`] into the target folder.
+//! The place of the programs: `$KUBEBUILDER_ASSETS`, or built by [`crate::build`] into the target folder.
 //!
 //! It looks for files and never starts them.
 

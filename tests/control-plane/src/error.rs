@@ -1,4 +1,4 @@
-//! Why a control plane could not be built, started or spoken to.
+//! The reasons why a control plane could not be built, started or reached.
 //!
 //! Each message says what to do; the tail of the failing program's log is part of it, because a test
 //! run on another machine leaves nothing else behind. It does not wrap what a test asks of the API

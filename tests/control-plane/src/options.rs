@@ -1,4 +1,4 @@
-//! What a test may change about its control plane before it starts.
+//! The options of a control plane that a test may change before it starts.
 //!
 //! The defaults are a stock cluster's; nothing here turns admission or authorization off.
 

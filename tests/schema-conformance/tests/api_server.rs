@@ -1,4 +1,4 @@
-//! What `schema-merge` says before, a real API server says as well: the same verdict in the same words.
+//! Tests that a real API server gives the verdict that `schema-merge` predicts: the same verdict in the same words.
 //!
 //! Schemas are submitted as CRDs with dry run, so nothing is stored. `SCHEMA_CONFORMANCE_CASES` says how many,
 //! `SCHEMA_CONFORMANCE_SEED` with which to start.

@@ -1,4 +1,4 @@
-//! What must not be committed: unfinished code, tests that are skipped without a word, tests that sleep.
+//! Code that must not be committed: unfinished code, tests that are skipped without a word, tests that sleep.
 //!
 //! It reads tokens, so it sees into macros, and it does not see comments and strings.
 

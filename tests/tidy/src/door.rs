@@ -1,5 +1,5 @@
-//! Which package of ours may use which: the operator all, the framework three, the languages and the schemas the leaf
-//! crates, the other crates none. Tests and examples may use anything.
+//! The packages of ours that a package may use: the operator all, the framework three, the languages and the schemas
+//! the leaf crates, the other crates none. Tests and examples may use anything.
 //!
 //! Both a line in a manifest and a path in a source file need a door. Rooms inside a package are in `room.rs`.
 

@@ -1,4 +1,4 @@
-//! Why the workspace could not be read. What is wrong *in* it is a [`crate::Finding`].
+//! The reasons why the workspace could not be read. Errors *in* it are [`crate::Finding`]s.
 
 use std::path::PathBuf;
 

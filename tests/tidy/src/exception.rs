@@ -1,4 +1,4 @@
-//! What is let through, with a reason, one line each: `path  rule  reason`.
+//! The exceptions, each a line with a reason: `path  rule  reason`.
 //!
 //! An exception holds for one rule in one file. One that lets nothing through is a finding itself, so the
 //! list can only be as long as it must be.

@@ -1,4 +1,4 @@
-//! What Cargo says about the workspace: which package depends on which, for which Rust, with which lints.
+//! Cargo's metadata of the workspace: which package depends on which, for which Rust, with which lints.
 //!
 //! It reads the output of `cargo metadata`; running that is the work of `workspace.rs`.
 

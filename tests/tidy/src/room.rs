@@ -1,4 +1,4 @@
-//! Which top-level module of a package may use which, for the two packages that have rooms.
+//! The top-level modules of a package that a module may use, for the two packages that have rooms.
 //!
 //! What a room re-exports at the package's root still belongs to the room: the root is resolved through
 //! its `pub use` lines. Tests may look into every room.

@@ -1,4 +1,4 @@
-//! What can be seen without parsing: the first line, the first example, white space at the end of lines.
+//! Checks that need no parsing: the first line, the first example, white space at the end of lines.
 
 use crate::{Finding, Rule, Source};
 

@@ -1,4 +1,4 @@
-//! What calls cost: Kubernetes' prices for its library and cel-go's for the rest.
+//! The costs of calls: Kubernetes' prices for its library and cel-go's for the rest.
 
 use super::super::overload::Overload;
 use super::super::syntax::{Call, Expr};

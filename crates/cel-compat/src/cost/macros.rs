@@ -1,4 +1,4 @@
-//! What macros cost: the loops and bindings that cel-go expands them to.
+//! The costs of macros: the loops and bindings that cel-go expands them to.
 //!
 //! ```text
 //! r.all(x, p)          for x in r, result = true,  while not_strictly_false(result):   result && p      → result

@@ -1,4 +1,5 @@
-//! How a policy came to its answer about one case: which expressions held, which one did not, and with which values.
+//! The steps by which a policy came to its answer about one case: which expressions held, which one did not, and with
+//! which values.
 //!
 //! For authors: a source is compiled and evaluated again and again, so this takes many times as long as a review.
 

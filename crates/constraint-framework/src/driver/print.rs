@@ -1,4 +1,4 @@
-//! Who hears what policies print. Nobody does on a server; authors do, on the command line.
+//! The listener for what policies print. A server has none; the command line has one.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Which templates form a cycle: an edge goes from a template to each one that applies to what it generates.
+//! Cycles of expansion templates: an edge goes from a template to each one that applies to what it generates.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Which verdicts a change of the inventory makes outdated.
+//! The verdicts that a change of the inventory makes outdated.
 //!
 //! Worked example: `unique-ingress-host` reads `data.inventory.namespace[_][_].Ingress[_]` and compares
 //! `spec.rules[_].host` there with `input.review.object.spec.rules[_].host`. An Ingress whose host changes from `a` to `b`

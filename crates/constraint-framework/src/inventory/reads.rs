@@ -1,4 +1,4 @@
-//! What one program reads of the inventory, sorted by how it can be found.
+//! The reads of one program in the inventory, sorted by how it can be found.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a template and a constraint become: ready to judge, never changed.
+//! Compiled templates and constraints: ready to judge, never changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where the engines of one template judge the same review differently: a defect of the template, or of an engine.
+//! Differences between the engines of one template on the same review: a defect of the template, or of an engine.
 //!
 //! Only the deciding engine's findings ever count; this is for those who write templates in two languages.
 

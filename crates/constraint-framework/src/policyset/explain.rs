@@ -1,4 +1,4 @@
-//! Why a constraint found a violation in one review, or none: for authors of policies.
+//! The explanation of a constraint's verdict on one review: for authors of policies.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! What is in force, one constraint at a time: for an enforcement point that keeps verdicts, and has to know which of
-//! them a change makes outdated.
+//! The policies in force, one constraint at a time: for an enforcement point that keeps verdicts, and has to know which
+//! of them a change makes outdated.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What holds for every policy set, over generated templates, constraints, objects and reviews.
+//! Laws that hold for every policy set, over generated templates, constraints, objects and reviews.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Where in an object something is wrong: from the paths that an API server prints to JSON pointers.
+//! The places of errors in an object: from the paths that an API server prints to JSON pointers.
 //!
 //! A printed path does not escape: `labels.a.b` may be one key or two. The object itself decides.
 

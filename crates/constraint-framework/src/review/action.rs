@@ -1,4 +1,4 @@
-//! What a violation leads to, per enforcement point.
+//! The actions on a violation, per enforcement point.
 //!
 //! The rules are Gatekeeper's: `scopedEnforcementActions` count only when `enforcementAction` is `scoped`.
 

@@ -1,4 +1,4 @@
-//! What CEL sees of the request and of the namespace. The objects are seen as they are, see `json`.
+//! The view that CEL has of the request and of the namespace. The objects are seen as they are, see `json`.
 //!
 //! Built once per review and shared by all constraints; copying a value copies a pointer.
 

@@ -1,4 +1,4 @@
-//! Where a verdict is asked for.
+//! Enforcement points: the places where a verdict is requested.
 
 /// A place that asks for verdicts and acts on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

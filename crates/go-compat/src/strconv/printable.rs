@@ -1,4 +1,4 @@
-//! Which characters Go prints as themselves when it quotes: the ranges of `strconv.IsPrint` beyond ASCII.
+//! The characters that Go prints as themselves when it quotes: the ranges of `strconv.IsPrint` beyond ASCII.
 //!
 //! Facts, not code: enumerated by asking Go 1.26 (Unicode 15) about every code point. The conformance tests
 //! ask it again.

@@ -1,4 +1,4 @@
-//! Who owns which fields of an open status: this is what lets two programs write one status.
+//! The owners of the fields of an open status: this is what lets two programs write one status.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

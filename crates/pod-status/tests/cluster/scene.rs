@@ -1,4 +1,4 @@
-//! What the tests share: a namespace with pods, a kind of parent, reporters and aggregators in this process.
+//! The scene that the tests share: a namespace with pods, a kind of parent, reporters and aggregators in this process.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the processes did against what the statuses said at every moment.
+//! The comparison of what the processes did with what the statuses claimed at every moment.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a call may cost at its worst, worked out before it is made.
+//! The price of a call at its worst, charged before it is made.
 //!
 //! For functions that cannot be interrupted. Most pay for the size of their arguments, [`arguments`]; those that do much
 //! more than read them once pay for their worst case. The estimates count steps of about 10 ns and may be too high: what

@@ -1,4 +1,4 @@
-//! What OPA's parser asks of defaults: a constant value, and arguments that are plain variables.
+//! The checks of defaults in OPA's parser: a constant value, and arguments that are plain variables.
 
 use std::collections::BTreeSet;
 

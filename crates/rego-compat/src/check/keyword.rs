@@ -1,4 +1,4 @@
-//! What Rego v1 wants written in front of bodies and elements. The rules of OPA's `CheckRegoV1`.
+//! The keywords that Rego v1 requires in front of bodies and elements. The rules of OPA's `CheckRegoV1`.
 
 use crate::ast::{HeadValue, Written};
 use crate::diagnostic::{Code, Diagnostic, Pos};

@@ -1,4 +1,4 @@
-//! Which rules and functions exist, under which paths, and what a module calls them.
+//! The rules and functions that exist, their paths, and their names in a module.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Which definitions are tried at all: those whose conditions the documents and arguments meet.
+//! The definitions that are tried at all: those whose conditions the documents and arguments meet.
 
 use crate::value::Value;
 

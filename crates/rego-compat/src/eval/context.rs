@@ -1,4 +1,4 @@
-//! What a query can see: input, data, the rules' values so far, and what `with` put in their place.
+//! The context of a query: input, data, the rules' values so far, and what `with` put in their place.
 
 use std::cell::{Cell, OnceCell, RefCell};
 

@@ -1,4 +1,4 @@
-//! Which rules can fail, and where it shows what is tried first.
+//! The rules that can fail, and where it shows what is tried first.
 //!
 //! A body either holds or does not, in whatever order it is run, unless something in it can fail: two values of one
 //! rule, two values for one key, a function of the host. Only rules that use such a thing are run step by step as OPA

@@ -1,4 +1,4 @@
-//! Which places of modules were passed: heads of rules that held, and expressions that were tried.
+//! The places of modules that were passed: heads of rules that held, and expressions that were tried.
 //!
 //! Places are those of OPA's coverage: a range is covered once a run passed it or one around it.
 

@@ -1,4 +1,4 @@
-//! Which rules are tests, and what they are called.
+//! The rules that are tests, and their names.
 
 use std::collections::HashMap;
 

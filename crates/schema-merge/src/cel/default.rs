@@ -1,4 +1,4 @@
-//! Whether a default satisfies the rules of its schema, node by node as the API server evaluates them.
+//! The check of defaults against the rules of their schema, node by node as the API server evaluates them.
 //!
 //! A default is validated twice: as an update of itself, where `oldSelf` is the default too, and if nothing was found,
 //! as a value that is new.

@@ -1,4 +1,4 @@
-//! What a node declares: type, properties, items, and what happens to the rest.
+//! The declarations of a node: type, properties, items, and what happens to the rest.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Who may contribute where: reserved properties of the root, sealed parents, objects only.
+//! The boundaries of contributions: reserved properties of the root, sealed parents, objects only.
 //!
 //! Exclusive mounts are held in `join.rs`, where contributions meet.
 

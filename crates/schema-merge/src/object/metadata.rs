@@ -1,4 +1,4 @@
-//! What an embedded resource must have: apiVersion, kind and plausible metadata.
+//! The requirements on an embedded resource: apiVersion, kind and plausible metadata.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What a junctor speaks about must be declared outside of it.
+//! The rule that what a junctor mentions is declared outside of it.
 //!
 //! The server checks the junctors of the root only. Further down, `lint.rs` uses the same walk.
 

@@ -1,4 +1,4 @@
-//! Whether the defaults of a schema are values the schema accepts.
+//! The check that the defaults of a schema are values the schema accepts.
 //!
 //! A default is checked before the defaults inside it are filled in, and must not hold unknown fields. One inside metadata
 //! must make plausible metadata. Defaults below `additionalProperties` are not looked at by the server; `lint.rs` does.

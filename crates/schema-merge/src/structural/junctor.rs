@@ -1,4 +1,4 @@
-//! What may stand inside `allOf`, `anyOf`, `oneOf` and `not`: value validations and nothing else.
+//! The contents allowed inside `allOf`, `anyOf`, `oneOf` and `not`: value validations and nothing else.
 //!
 //! The one exception is the pattern by which a value is an integer or a string. Whether properties named inside are
 //! declared outside is `completeness.rs`.

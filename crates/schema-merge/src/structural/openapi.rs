@@ -1,4 +1,4 @@
-//! Which keywords a CRD schema may use, at any depth and inside junctors as well.
+//! The keywords that a CRD schema may use, at any depth and inside junctors as well.
 //!
 //! Extensions are `extension.rs`, validation rules `rule.rs`.
 

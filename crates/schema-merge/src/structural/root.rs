@@ -1,4 +1,4 @@
-//! What the root of a schema may hold when the status subresource is enabled.
+//! The keywords that the root of a schema may hold when the status subresource is enabled.
 //!
 //! The server validates `status` by taking its property out of the root, so nothing may stand there that speaks about
 //! both spec and status.

@@ -1,4 +1,4 @@
-//! What may stay inside a junctor: value validations, without types and descriptions.
+//! The keywords that may stay inside a junctor: value validations, without types and descriptions.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What the audit says beside the statuses: a log line for each violation that comes or goes, and metrics.
+//! The output of the audit beside the statuses: a log line for each violation that comes or goes, and metrics.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which kinds are audited: those that the API server serves and that a constraint can match.
+//! The kinds that are audited: those that the API server serves and that a constraint can match.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What is audited: kinds, the objects of a kind, and their versions. Ordered as Gatekeeper orders violations: by group,
-//! version, kind, namespace and name.
+//! The places that are audited: kinds, the objects of a kind, and their versions. Ordered as Gatekeeper orders
+//! violations: by group, version, kind, namespace and name.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,4 +1,4 @@
-//! Whether to print in colour, and the few colours there are.
+//! The choice of printing in colour, and the few colours there are.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -1,4 +1,4 @@
-//! What `test`, `bench` and their like read: files, folders, images and standard input, as `gator test` takes them.
+//! The inputs of `test`, `bench` and the like: files, folders, images and standard input, as `gator test` takes them.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What policies print, for `--verbose`: kept up to a limit, and taken out when it is told.
+//! The output of policies, for `--verbose`: kept up to a limit, and taken out when it is reported.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Which watches are cut off while the API server can be reached: policies or data of these kinds may have changed
+//! The watches that are cut off while the API server can be reached: policies or data of these kinds may have changed
 //! unseen, so a pod with one is not ready.
 //!
 //! While nothing can be reached nobody is told apart: no request arrives either, and after the registration's timeout the

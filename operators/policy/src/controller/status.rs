@@ -1,4 +1,4 @@
-//! How the statuses of templates and constraints look, and the reports that wait for their policy set.
+//! The statuses of templates and constraints, and the reports that wait for their policy set.
 
 use constraint_framework::IngestError;
 use constraint_framework::api::{CONSTRAINTS_GROUP, StatusError, TEMPLATES_GROUP};

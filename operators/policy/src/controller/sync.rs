@@ -1,4 +1,4 @@
-//! Which kinds policies may refer to: the union of all SyncSets and of the operator's Config.
+//! The kinds that policies may refer to: the union of all SyncSets and of the operator's Config.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Where the webhook gets the Namespace object of a request from.
+//! The source of the Namespace object of a request.
 
 use constraint_framework::review::Document;
 use futures::future::BoxFuture;

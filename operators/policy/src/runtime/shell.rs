@@ -1,4 +1,4 @@
-//! What shells and manuals read of the command line: made of the same declarations that parse it.
+//! The files that shells and manuals read: made of the same declarations that parse it.
 
 use std::io::{self, Write};
 use std::path::Path;

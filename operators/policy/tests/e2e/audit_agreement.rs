@@ -1,5 +1,6 @@
-//! What the statuses say, compared with an audit of the whole cluster by `webtroller audit`, set by set: while everything
-//! changes, the process that audits is killed at each of its writes, and the API server goes away. So with the reports.
+//! Tests of the statuses, compared with an audit of the whole cluster by `webtroller audit`, set by set: while
+//! everything changes, the process that audits is killed at each of its writes, and the API server goes away. So with
+//! the reports.
 
 use std::mem::discriminant;
 use std::time::{Duration, Instant};

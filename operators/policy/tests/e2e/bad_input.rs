@@ -1,4 +1,5 @@
-//! What no API server would send, and templates that do not compile: a clear answer, and everything else goes on.
+//! Tests of what no API server would send, and of templates that do not compile: a clear answer, and everything else
+//! goes on.
 
 use constraint_framework::api::ConstraintTemplateStatus;
 use hyper::{Method, Request};

@@ -1,4 +1,4 @@
-//! How the operator ends and starts again: killed, it loses nothing and writes nothing twice; asked to end, it
+//! Tests of how the operator ends and starts again: killed, it loses nothing and writes nothing twice; asked to end, it
 //! answers every request that it was sent.
 
 use admission_server::ServingCertificate;

@@ -1,4 +1,5 @@
-//! What crates/rego-compat/README.md shows is what happens: its command lines are run in the folder that it tells readers to go to.
+//! Tests that what crates/rego-compat/README.md shows is what happens: its command lines are run in the folder that it
+//! tells readers to go to.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a test may rely on in a control plane that nobody breaks.
+//! Tests of what may be relied on in a control plane without faults.
 
 use control_plane::ControlPlane;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};

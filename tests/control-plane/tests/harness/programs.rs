@@ -1,4 +1,4 @@
-//! How the programs come to be, with a stand-in for Go: the real build is what all other tests run on.
+//! Tests of how the programs are built, with a stand-in for Go: the real build is what all other tests run on.
 
 use std::fs;
 use std::path::{Path, PathBuf};

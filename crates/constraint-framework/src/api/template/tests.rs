@@ -1,4 +1,4 @@
-//! What is accepted as a template, and every complaint about one.
+//! Tests of accepted templates, and of every error in one.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a policy in CEL decides about one case: conditions first, then every validation, each with its message.
+//! The evaluation of a policy in CEL on one case: conditions first, then every validation, each with its message.
 
 use std::cell::Cell;
 

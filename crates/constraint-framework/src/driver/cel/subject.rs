@@ -1,4 +1,4 @@
-//! What the names of an expression stand for in one case. Nothing is copied: values are shared.
+//! The values of the names of an expression in one case. Nothing is copied: values are shared.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! What a template in CEL decides, and what is wrong with one, found when it is ingested.
+//! Tests of the decisions of templates in CEL, and of the errors found when one is ingested.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What Gatekeeper does with a template's answer, as a rule beside it: never evaluated, but compiled, so that a
+//! Gatekeeper's treatment of a template's answer, as a rule beside it: never evaluated, but compiled, so that a
 //! `violation` that cannot be what it has to be is refused with the template and not found at the first review.
 
 use rego_compat::{Diagnostic, Diagnostics, Module, RegoVersion};

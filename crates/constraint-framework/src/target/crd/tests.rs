@@ -1,4 +1,4 @@
-//! What a constraint CRD looks like, and which templates give none.
+//! Tests of constraint CRDs, and of templates that give none.
 
 use std::collections::BTreeMap;
 

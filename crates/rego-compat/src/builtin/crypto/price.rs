@@ -1,4 +1,4 @@
-//! What reading keys and certificates may cost, see `builtin/price`.
+//! The prices of reading keys and certificates, see `builtin/price`.
 
 use crate::builtin::price::{arguments, size};
 use crate::builtin::text_at;

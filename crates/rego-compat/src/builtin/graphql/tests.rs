@@ -1,4 +1,4 @@
-//! What queries and schemas are answered with; random ones are compared with OPA in the conformance tests.
+//! Tests of the answers to queries and schemas; random ones are compared with OPA in the conformance tests.
 
 use eval_budget::{Budget, Limit};
 

@@ -1,4 +1,4 @@
-//! What a document lacks, and how well it fits otherwise.
+//! The errors of a document, and how well it fits otherwise.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What schemas and documents are answered with; random ones are compared with OPA in the conformance tests.
+//! Tests of the answers to schemas and documents; random ones are compared with OPA in the conformance tests.
 
 use eval_budget::{Budget, Limit};
 

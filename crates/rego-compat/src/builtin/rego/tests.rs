@@ -1,4 +1,4 @@
-//! What the tree of a small module is, and what is refused. OPA is asked in `tests/conformance`.
+//! Tests of the tree of a small module, and of what is refused. OPA is asked in `tests/conformance`.
 
 use eval_budget::Budget;
 

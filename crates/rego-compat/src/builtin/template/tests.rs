@@ -1,4 +1,4 @@
-//! What templates are answered with; random ones are compared with OPA in the conformance tests.
+//! Tests of the answers to templates; random ones are compared with OPA in the conformance tests.
 
 use eval_budget::{Budget, Limit};
 

@@ -1,4 +1,4 @@
-//! How a text looks, and which quotes that asks for. Source: the emitter of `go.yaml.in/yaml/v3`.
+//! The features of a string, and the quotes that they require. Source: the emitter of `go.yaml.in/yaml/v3`.
 
 use go_compat::yaml::{Resolved, Words, old_bool, plain};
 

@@ -1,4 +1,4 @@
-//! Which variables a statement gives values to, when those it needs have theirs.
+//! The variables that a statement gives values to, when those it needs have theirs.
 
 use crate::ir::{Action, Operand, Reference, Root, Statement};
 

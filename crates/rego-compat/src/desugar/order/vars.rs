@@ -1,4 +1,4 @@
-//! Which variables a statement mentions: itself, and in the bodies inside it.
+//! The variables that a statement mentions: itself, and in the bodies inside it.
 
 use crate::ir::{Action, CollectKind, Operand, Root, Slot, Statement};
 

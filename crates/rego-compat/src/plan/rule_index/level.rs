@@ -1,4 +1,4 @@
-//! What all definitions of a group need, put together: which needs of one are asked, and in which order.
+//! The conditions of all definitions of a group, put together: which conditions of one are checked, and in which order.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! What one body needs, statement by statement.
+//! The conditions of one body, statement by statement.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What is passed over before it is tried. The verdicts are OPA's.
+//! Tests of what is passed over before it is tried. The verdicts are OPA's.
 
 use crate::{Budget, EvalError, Module, RegoVersion, Rules, Value, compile};
 

@@ -1,4 +1,4 @@
-//! What the text of a number says.
+//! The parts of a number's text.
 //!
 //! Programs and documents spell numbers as JSON does, `to_number` takes any of Go's spellings: a plus, a point
 //! at either end, underscores, hexadecimal digits with a binary exponent.

@@ -1,4 +1,4 @@
-//! Whether a value has the type its schema asks for.
+//! The check that a value has the type its schema requires.
 
 use serde_json::Value;
 

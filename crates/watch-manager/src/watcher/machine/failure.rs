@@ -1,4 +1,4 @@
-//! What follows a failed request: the status to report, the delay, and the point from which to begin again.
+//! The consequences of a failed request: the status to report, the delay, and the point from which to begin again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the audit has to know of the cluster beside the objects: Namespaces, statuses of constraints, and
+//! The facts about the cluster that the audit needs beside the objects: Namespaces, statuses of constraints, and
 //! which kinds the API server serves.
 
 use std::collections::{BTreeSet, HashMap};

@@ -1,4 +1,4 @@
-//! What is judged, on threads for blocking work, and comes out in the order in which it came in.
+//! The pipeline of judging on threads for blocking work; results come out in the order in which objects came in.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is kept of a kind, an object and a constraint.
+//! The records that are kept of a kind, an object and a constraint.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What has to be judged again: passes over a kind, or over a namespace of it.
+//! The objects to be judged again: passes over a kind, or over a namespace of it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

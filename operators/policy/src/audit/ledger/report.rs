@@ -1,4 +1,4 @@
-//! What is known about one constraint.
+//! The report about one constraint.
 
 use std::sync::Arc;
 

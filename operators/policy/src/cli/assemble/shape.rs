@@ -1,4 +1,4 @@
-//! What is wrong with a document that no API server would take for an object.
+//! The errors of a document that no API server would accept as an object.
 
 use serde_json::Value;
 

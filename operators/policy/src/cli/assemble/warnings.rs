@@ -1,4 +1,4 @@
-//! What is judged, and probably not as its author thinks; and how many such warnings become few lines.
+//! Warnings about what is judged, and probably not as its author thinks; and how many such warnings become few lines.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Whether a measurement is slower than an earlier one, or only looks so.
+//! The comparison of a measurement with an earlier one.
 //!
 //! Medians are compared: on a machine that does other things as well, the slowest hundredth says more about those.
 

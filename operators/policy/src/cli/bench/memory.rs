@@ -1,4 +1,4 @@
-//! How much memory this process has, as Linux tells it. Other systems are not asked.
+//! The memory of this process, as Linux reports it; other systems are not supported.
 
 /// Bytes in memory now.
 pub(super) fn resident() -> Option<u64> {

@@ -1,4 +1,4 @@
-//! What is measured, and how it is saved.
+//! The measurement, and the format in which it is saved.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is explained, for both engines and both outcomes.
+//! Tests of explanations, for both engines and both outcomes.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is looked for.
+//! The rules of `lint`.
 
 use constraint_framework::api::{
     CONSTRAINTS_GROUP, ConstraintTemplate, RegoSource, TEMPLATES_GROUP, TargetSpec,

@@ -1,4 +1,4 @@
-//! What there is to say, as text and as JSON. SARIF is `sarif.rs`.
+//! The report as text and as JSON. SARIF is `sarif.rs`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is required, synced and supported, and what is reported where they do not meet.
+//! Tests of what is required, synced and supported, and of the report where they differ.
 
 use super::*;
 

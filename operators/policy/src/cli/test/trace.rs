@@ -1,4 +1,4 @@
-//! How the constraints came to their violations, for `--trace`.
+//! The steps by which the constraints came to their violations, for `--trace`.
 
 use crate::cli::assemble::Assembly;
 use crate::cli::explain::{of as explain, one};

@@ -1,4 +1,4 @@
-//! Which engine judges: what `--engine` means for one template.
+//! The engine that judges: the meaning of `--engine` for one template.
 
 use constraint_framework::policyset::Compiler;
 use serde_json::Value;

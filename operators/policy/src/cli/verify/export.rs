@@ -1,4 +1,4 @@
-//! What came of suites, for programs: JSON, and JUnit's XML for CI systems.
+//! The outcome of suites, for programs: JSON, and JUnit's XML for CI systems.
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What came of a suite, and how it is printed: the lines of `gator verify`, which are those of `go test`. JSON and
+//! The outcome of a suite, and how it is printed: the lines of `gator verify`, which are those of `go test`. JSON and
 //! JUnit are `export.rs`.
 
 use std::io::{self, Write};

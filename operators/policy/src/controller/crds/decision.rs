@@ -1,4 +1,4 @@
-//! What to do about a constraint CRD. Pure: from the CRD and the template as they were read to one write, or none.
+//! The decision about a constraint CRD. Pure: from the CRD and the template as they were read to one write, or none.
 
 use super::revision::REVISION;
 

@@ -1,4 +1,4 @@
-//! What is remembered of a CRD: enough to decide who owns it and whether it is as asked for.
+//! The parts of a CRD that are remembered: enough to decide who owns it and whether it is as asked for.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Who this process is: a pod by its downward API, or a process beside the cluster.
+//! The identity of this process: a pod by its downward API, or a process beside the cluster.
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;

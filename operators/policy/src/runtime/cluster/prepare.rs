@@ -1,4 +1,5 @@
-//! What must exist before anything is watched or served. An API server that is away, or not ready, is waited for.
+//! The objects that must exist before anything is watched or served. An API server that is away, or not ready, is
+//! waited for.
 
 use std::time::Duration;
 

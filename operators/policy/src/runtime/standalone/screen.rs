@@ -1,4 +1,4 @@
-//! What a person sees: the verdicts with their reasons, and how to ask for more.
+//! The screen of a person: the verdicts with their reasons, and how to ask for more.
 
 use admission_server::ServingCertificate;
 use constraint_framework::target::AdmissionTarget;

@@ -1,4 +1,4 @@
-//! Whether the names in a chain are ones that those above may vouch for. Source: Go's `crypto/x509/constraints.go`.
+//! The name constraints of a chain of certificates. Source: Go's `crypto/x509/constraints.go`.
 
 use std::net::IpAddr;
 

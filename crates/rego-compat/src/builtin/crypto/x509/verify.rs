@@ -1,4 +1,4 @@
-//! Whether a chain of certificates leads from a root to a leaf. Source: Go's `crypto/x509`, `verify.go` and
+//! The search for a chain of certificates from a root to a leaf. Source: Go's `crypto/x509`, `verify.go` and
 //! `constraints.go`.
 
 use std::collections::BTreeSet;
