@@ -106,9 +106,9 @@ fn check_field(schema: &Value, schema_at: &str, field: &FieldSpec, all: &[FieldS
         let keys =
             |at: &str| field.list_maps.iter().find(|list| list.path == at).map(|list| list.keys.clone());
         let mut comparison = Comparison::new(direction, &keys);
-        walk(&mut comparison, Node::root(schema), schema_at, field, shape);
+        walk(&mut comparison, Node::enforced(schema), schema_at, field, shape);
         if direction == FieldUse::Write {
-            parents(&mut comparison, Node::root(schema), schema_at, field, all);
+            parents(&mut comparison, Node::enforced(schema), schema_at, field, all);
         }
         report.extend(comparison.report);
     }

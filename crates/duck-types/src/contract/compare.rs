@@ -173,9 +173,11 @@ impl<'k> Comparison<'k> {
             return;
         }
         if known.is_some() {
-            let bounded = BOUNDS.iter().any(|(low, high)| outer.has(low) || outer.has(high));
-            if bounded || outer.has("pattern") {
-                self.unverified(at, "enumerated values are not compared with bounds and patterns");
+            let stated = BOUNDS.iter().any(|(low, high)| outer.has(low) || outer.has(high));
+            let bounded = ["pattern", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+            let format = outer.format().is_some_and(|format| !format.starts_with("int"));
+            if stated || format || bounded.iter().any(|key| outer.has(key)) {
+                self.unverified(at, "enumerated values are not compared with bounds, patterns and formats");
             }
             return;
         }
@@ -237,15 +239,9 @@ impl<'k> Comparison<'k> {
                 );
             }
         }
-        match (inner.text("format"), outer.text("format")) {
-            (_, None) => {}
-            (inner, Some(outer)) if inner == Some(outer) => {}
-            (_, Some(format)) => {
-                self.violate(
-                    at,
-                    ViolationKind::Format { format: format.to_owned(), written: self.is_write() },
-                );
-            }
+        if outer.format().is_some_and(|format| inner.format() != Some(format)) {
+            let format = outer.text("format").unwrap_or_default().to_owned();
+            self.violate(at, ViolationKind::Format { format, written: self.is_write() });
         }
     }
 
@@ -338,13 +334,8 @@ impl<'k> Comparison<'k> {
         let every = at.member("*", "additionalProperties");
         let each = match ours.additional() {
             Additional::Each(each) | Additional::Any(each) => each,
-            Additional::None => {
-                let unknown = crd.properties().find(|(name, _)| ours.property(name).is_none());
-                if let Some((name, _)) = unknown.filter(|_| !self.is_write()) {
-                    self.violate(&at.member(name, "properties"), ViolationKind::Unknown);
-                }
-                return;
-            }
+            Additional::None if self.is_write() => return,
+            Additional::None => return self.refused(crd, ours, at),
             Additional::Unstated => {
                 if self.is_write() && !ours.has("properties") {
                     self.content_of_any_object(crd, at);
@@ -367,6 +358,26 @@ impl<'k> Comparison<'k> {
                 );
             }
             _ if self.is_write() => self.violate(at, ViolationKind::Pruned),
+            _ => {}
+        }
+    }
+
+    /// Finds members that a reader refuses because the contract does not name them.
+    fn refused(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place) {
+        if let Some((name, _)) = crd.properties().find(|(name, _)| ours.property(name).is_none()) {
+            self.violate(&at.member(name, "properties"), ViolationKind::Unknown);
+        }
+        match crd.additional() {
+            Additional::Each(_) | Additional::Any(_) => {
+                self.violate(&at.member("*", "additionalProperties"), ViolationKind::Unknown);
+            }
+            _ if crd.preserves() => {
+                let every = at.undeclared("*");
+                self.unverified(
+                    &every,
+                    "x-kubernetes-preserve-unknown-fields: the schema accepts any member",
+                );
+            }
             _ => {}
         }
     }

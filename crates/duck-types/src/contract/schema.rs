@@ -17,6 +17,8 @@ pub(crate) struct Node<'a> {
     /// The branches of an `anyOf` or `oneOf` that is an enumeration.
     branches: Option<&'a [Value]>,
     depth: usize,
+    /// The API server enforces it, which ignores the formats that it does not know.
+    enforced: bool,
 }
 
 /// Bounds of a value: keyword of the lower bound, of the upper bound.
@@ -25,6 +27,36 @@ pub(crate) const BOUNDS: [(&str, &str); 4] = [
     ("minLength", "maxLength"),
     ("minItems", "maxItems"),
     ("minProperties", "maxProperties"),
+];
+
+/// The formats of strings that the API server checks (1.36), without hyphens. It ignores all others.
+const STRING_FORMATS: &[&str] = &[
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "duration",
+    "datetime",
+    "k8sshortname",
+    "k8slongname",
 ];
 
 /// The keyword of a schema for a path of which a type says nothing.
@@ -54,12 +86,18 @@ pub(crate) static METADATA: LazyLock<Value> = LazyLock::new(|| {
 
 impl<'a> Node<'a> {
     pub(crate) fn root(schema: &'a Value) -> Self {
-        Self { value: schema, root: schema, nullable: false, branches: None, depth: 0 }.resolved()
+        let (value, root) = (schema, schema);
+        Self { value, root, nullable: false, branches: None, depth: 0, enforced: false }.resolved()
+    }
+
+    /// The root of a schema in a CustomResourceDefinition.
+    pub(crate) fn enforced(schema: &'a Value) -> Self {
+        Self { enforced: true, ..Self::root(schema) }
     }
 
     pub(crate) fn below(&self, value: &'a Value) -> Self {
         let depth = self.depth.saturating_add(1);
-        Self { value, root: self.root, nullable: false, branches: None, depth }.resolved()
+        Self { value, nullable: false, branches: None, depth, ..*self }.resolved()
     }
 
     /// Follows references, single branches and `anyOf: [T, null]`.
@@ -142,6 +180,8 @@ impl<'a> Node<'a> {
             "not",
             "if",
             "prefixItems",
+            "patternProperties",
+            "propertyNames",
             "x-kubernetes-validations",
             "$ref",
             UNDESCRIBED,
@@ -163,14 +203,25 @@ impl<'a> Node<'a> {
         let stated = number(exclusive)
             .map(|bound| (bound, true))
             .or_else(|| Some((number(keyword)?, self.flag(exclusive))));
-        stated.or_else(|| self.format_bound(keyword))
+        match (stated, self.format_bound(keyword)) {
+            (Some(stated), Some(format)) if keyword == "minimum" && stated.0 < format.0 => Some(format),
+            (Some(stated), Some(format)) if keyword == "maximum" && stated.0 > format.0 => Some(format),
+            (stated, format) => stated.or(format),
+        }
+    }
+
+    /// The format of strings or numbers, if it is checked.
+    pub(crate) fn format(&self) -> Option<String> {
+        let name = self.text("format")?.replace('-', "");
+        let known = STRING_FORMATS.contains(&name.as_str()) || ["int32", "int64"].contains(&name.as_str());
+        (known || !self.enforced).then_some(name)
     }
 
     fn format_bound(&self, keyword: &str) -> Option<(f64, bool)> {
         if !self.types()?.contains("integer") {
             return None;
         }
-        let (low, high) = match self.text("format").unwrap_or("int64") {
+        let (low, high) = match self.format().as_deref().unwrap_or("int64") {
             "int8" => (f64::from(i8::MIN), f64::from(i8::MAX)),
             "int16" => (f64::from(i16::MIN), f64::from(i16::MAX)),
             "int32" => (f64::from(i32::MIN), f64::from(i32::MAX)),

@@ -165,6 +165,78 @@ fn narrower_bounds_and_enums_are_violations_in_one_direction() {
 }
 
 #[test]
+fn formats_that_the_server_ignores_restrict_nothing() {
+    let integer = |format: &str| json!({"type": "integer", "format": format});
+    for (format, limit) in [("uint8", 255_i64), ("int16", 32_767), ("uint32", 4_294_967_295)] {
+        let low = if format == "int16" { -32_768 } else { 0 };
+        let bound = |keyword: &str, limit: i64| {
+            format!("/status/f: the contract reads only values with {keyword} {limit}")
+        };
+        let expected = [bound("minimum", low), bound("maximum", limit)];
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        check("read", integer(format), integer(format), &expected);
+        let mut stated = integer(format);
+        (stated["minimum"], stated["maximum"]) = (json!(low), json!(limit));
+        check("read", stated.clone(), integer(format), &[]);
+        check("write", stated, integer(format), &[]);
+    }
+    let text = |format: &str| json!({"type": "string", "format": format});
+    check("read", text("ip"), text("ip"), &["/status/f: the contract reads only strings of format ip"]);
+    check("write", text("ip"), json!({"type": "string"}), &[]);
+    check("read", text("date-time"), text("datetime"), &[]);
+}
+
+#[test]
+fn a_format_is_a_bound_beside_one_that_is_stated() {
+    let wide = json!({"type": "integer", "format": "int32", "maximum": 5_000_000_000_i64});
+    let to = |maximum: i64| json!({"type": "integer", "minimum": 0, "maximum": maximum});
+    let above = "/status/f: the schema accepts only values with maximum 2147483647";
+    check("write", wide.clone(), to(3_000_000_000), &[above]);
+    check("write", wide.clone(), to(7), &[]);
+    check("read", wide, json!({"type": "integer", "format": "int32"}), &[]);
+}
+
+#[test]
+fn enumerated_values_are_not_compared_with_formats() {
+    let known = json!({"type": "string", "enum": ["x"]});
+    let unverified =
+        "/status/f: not verified: enumerated values are not compared with bounds, patterns and formats";
+    check("write", json!({"type": "string", "format": "date"}), known.clone(), &[unverified]);
+    check("write", json!({"type": "string", "format": "unheard-of"}), known, &[]);
+    let ten = json!({"type": "integer", "enum": [10]});
+    check("write", json!({"type": "integer", "multipleOf": 5}), ten.clone(), &[unverified]);
+    check("write", json!({"type": "integer", "format": "int32"}), ten, &[]);
+}
+
+#[test]
+fn a_reader_that_refuses_unknown_fields_meets_those_of_maps_and_open_objects() {
+    let closed =
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
+    let refuses = "declared in the schema, and the reader refuses fields it does not know";
+    let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    check("read", map, closed.clone(), &[&format!("/status/f/*: {refuses}")]);
+    let mut open = object(json!({"a": {"type": "string"}}));
+    open["x-kubernetes-preserve-unknown-fields"] = json!(true);
+    let accepts =
+        "/status/f/*: not verified: x-kubernetes-preserve-unknown-fields: the schema accepts any member";
+    check("read", open.clone(), closed.clone(), &[accepts]);
+    check("write", open, closed.clone(), &[]);
+    check("read", object(json!({"a": {"type": "string"}})), closed, &[]);
+}
+
+/// schemars describes maps with numbers as keys by patterns.
+#[test]
+fn maps_by_pattern_are_not_compared() {
+    let numbers = json!({
+        "type": "object", "additionalProperties": false, "patternProperties": {"^-?\\d+$": {"type": "string"}},
+    });
+    let uses = "/status/f: not verified: the contract uses patternProperties, which is not compared";
+    for direction in ["read", "write"] {
+        check(direction, json!({"type": "object"}), numbers.clone(), &[uses]);
+    }
+}
+
+#[test]
 fn null_and_absence_are_compared() {
     let nullable = json!({"type": "string", "nullable": true});
     let option = json!({"type": ["string", "null"]});
