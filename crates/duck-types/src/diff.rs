@@ -10,6 +10,9 @@ use crate::error::DuckError;
 use crate::patch::{Operations, Tested, merge_patch};
 use crate::path::endpoint;
 
+/// The most operations that the API server accepts in a JSON patch.
+const MOST_OPERATIONS: usize = 10_000;
+
 /// A change of one duck of one object. Made by [`crate::Duck::edit`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct DuckDiff {
@@ -135,16 +138,29 @@ impl DuckDiff {
     }
 
     fn json_part(&self, endpoint: Endpoint, tested: Tested) -> Result<DuckPatch, DuckError> {
-        let mut operations = Operations::new(tested);
+        let mut operations = self.operations(endpoint, tested, false)?;
+        if operations.operations.len() > MOST_OPERATIONS {
+            operations = self.operations(endpoint, tested, true)?;
+        }
+        match operations.untestable.pop() {
+            Some(pointer) => Err(DuckError::Untestable { pointer }),
+            None => self.request(endpoint, Patch::Json(JsonPatch(operations.operations))),
+        }
+    }
+
+    fn operations(
+        &self,
+        endpoint: Endpoint,
+        tested: Tested,
+        whole_lists: bool,
+    ) -> Result<Operations, DuckError> {
+        let mut operations = Operations::new(tested, whole_lists);
         operations.test(&["metadata", "uid"], self.identity.uid()?.clone());
         if tested == Tested::Version {
             operations.test(&["metadata", "resourceVersion"], self.identity.version()?.clone());
         }
         operations.members(&part(&self.observed, endpoint), &part(&self.target, endpoint));
-        match operations.untestable.pop() {
-            Some(pointer) => Err(DuckError::Untestable { pointer }),
-            None => self.request(endpoint, Patch::Json(JsonPatch(operations.operations))),
-        }
+        Ok(operations)
     }
 
     /// The change as merge patches (RFC 7386), one per endpoint that it touches; none if nothing changed.

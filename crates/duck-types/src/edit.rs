@@ -1,5 +1,7 @@
 //! From an edited duck to the state of the object that it asks for.
 
+use std::cell::Cell;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -9,6 +11,36 @@ use crate::projection::{get, project, remove, set};
 use crate::target::{ATTEMPTS, Transfer};
 use crate::view::from_projection;
 use crate::{DuckPath, DuckType, Place};
+
+/// The values that a type reads again to answer questions about one edit.
+const READ_AGAIN: usize = 1 << 22;
+
+/// The questions to a type that are left. Each is a read of the whole duck, so there are few about a large one: an object
+/// with very many members, which anyone may write, must not keep an edit busy for minutes.
+struct Questions(Cell<usize>);
+
+impl Questions {
+    fn about(value: &Value) -> Self {
+        Self(Cell::new(READ_AGAIN.checked_div(size(value)).unwrap_or_default().max(64)))
+    }
+
+    /// Takes one; false if none is left.
+    fn take(&self) -> bool {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        left > 0
+    }
+}
+
+/// The number of values, this one included.
+fn size(value: &Value) -> usize {
+    let below: usize = match value {
+        Value::Object(fields) => fields.values().map(size).sum(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        _ => 0,
+    };
+    below.saturating_add(1)
+}
 
 /// Compares `edited` with `original`, both views of `root`, and works out the difference for the object.
 ///
@@ -98,7 +130,11 @@ fn target<T: DuckType + Serialize + PartialEq>(
     let read = |value: Value| from_projection::<T>(&at_place(&place, observed.clone(), value));
     // A member that holds a default makes no difference when it goes, but no reader takes this value for one.
     let nonsense = serde_json::json!([{"": [0.5, {}]}]);
+    let questions = Questions::about(seen);
     let is_read = |steps: &[String]| {
+        if !questions.take() {
+            return false;
+        }
         let (mut without, mut other) = (seen.clone(), seen.clone());
         remove_at(&mut without, steps);
         if let Some(member) = member_at(&mut other, steps) {
@@ -107,6 +143,9 @@ fn target<T: DuckType + Serialize + PartialEq>(
         [without, other].into_iter().any(|value| read(value).as_ref() != Ok(original))
     };
     let view_without = |steps: &[String]| {
+        if !questions.take() {
+            return None;
+        }
         let mut without = seen.clone();
         remove_at(&mut without, steps);
         serde_json::to_value(read(without).ok()?).ok()
@@ -148,14 +187,15 @@ fn at_place(place: &Place, mut projection: Value, value: Value) -> Value {
 /// Leaves out the null members that make no difference to the view, such as a `None` without
 /// `skip_serializing_if`. A null entry of a map, or of an untyped value, stays.
 ///
-/// All nulls are tried at once, and halves of them where that changes the view.
+/// All nulls are tried at once, and halves of them where that changes the view. Those that are not tried stay.
 fn without_nulls<T: DuckType + PartialEq>(json: Value, view: &T) -> Value {
     let mut nulls = Vec::new();
     find_nulls(&json, &mut Vec::new(), &mut nulls);
     let same = |json: &Value| T::deserialize(json).is_ok_and(|read| read == *view);
+    let questions = Questions::about(&json);
     let mut json = json;
     let mut open = vec![nulls];
-    while let Some(group) = open.pop() {
+    while let Some(group) = open.pop().filter(|_| questions.take()) {
         let mut without = json.clone();
         group.iter().for_each(|steps| remove_at(&mut without, steps));
         if same(&without) {

@@ -23,14 +23,16 @@ pub(crate) struct Operations {
     /// Pointers to values that had to be tested and cannot be.
     pub(crate) untestable: Vec<String>,
     tested: Tested,
+    /// A list that changes is replaced, instead of its elements.
+    whole_lists: bool,
     at: Vec<String>,
 }
 
 type Members = Map<String, Value>;
 
 impl Operations {
-    pub(crate) fn new(tested: Tested) -> Self {
-        Self { operations: Vec::new(), untestable: Vec::new(), tested, at: Vec::new() }
+    pub(crate) fn new(tested: Tested, whole_lists: bool) -> Self {
+        Self { operations: Vec::new(), untestable: Vec::new(), tested, whole_lists, at: Vec::new() }
     }
 
     pub(crate) fn test(&mut self, path: &[&str], value: String) {
@@ -43,7 +45,7 @@ impl Operations {
         match (before, after) {
             _ if before == after => {}
             (Value::Object(before), Value::Object(after)) => self.members(before, after),
-            (Value::Array(before), Value::Array(after)) => self.elements(before, after),
+            (Value::Array(before), Value::Array(after)) if !self.whole_lists => self.elements(before, after),
             _ => {
                 self.test_old(before);
                 let (path, value) = (self.path(), after.clone());
@@ -171,13 +173,17 @@ pub(crate) fn merge_patch(before: &Members, after: &Members) -> Result<Members, 
     Ok(out)
 }
 
-/// The pointer of a null that a merge patch would take for a removal. Lists are replaced as they are.
+/// The pointer of a null member that would get lost. A merge patch takes it for a removal, and the API server leaves it
+/// out of the objects in lists too; a null element of a list stays.
 fn null_in(value: &Value) -> Option<String> {
+    let below = |name: &str, value: &Value| null_in(value).map(|at| format!("{}{at}", pointer([name])));
     match value {
         Value::Null => Some(String::new()),
-        Value::Object(fields) => fields
-            .iter()
-            .find_map(|(name, value)| null_in(value).map(|at| format!("{}{at}", pointer([name])))),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| below(name, value)),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate().filter(|(_, item)| !item.is_null());
+            items.find_map(|(index, item)| below(&index.to_string(), item))
+        }
         _ => None,
     }
 }

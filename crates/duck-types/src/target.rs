@@ -16,6 +16,8 @@
 
 mod lists;
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use crate::ListMap;
@@ -201,14 +203,14 @@ impl Transfer<'_> {
     ) -> Option<Vec<Value>> {
         let (old_keys, new_keys) = (unique_keys(keys, old)?, unique_keys(keys, new)?);
         let seen_keys = unique_keys(keys, seen)?;
-        let place = |keys: &[Vec<&Value>], key: &[&Value]| keys.iter().position(|other| other == key);
-        if old_keys.len() != seen_keys.len() || old_keys.iter().any(|key| place(&seen_keys, key).is_none()) {
+        let (old_at, seen_at) = (positions(&old_keys), positions(&seen_keys));
+        if old_at.len() != seen_at.len() || old_at.keys().any(|key| !seen_at.contains_key(key)) {
             return None;
         }
         let mut merged = Vec::with_capacity(new.len());
         for (new, key) in new.iter().zip(&new_keys) {
-            let index = place(&old_keys, key).unwrap_or(usize::MAX);
-            let at = place(&seen_keys, key).unwrap_or(usize::MAX);
+            let index = old_at.get(key).copied().unwrap_or(usize::MAX);
+            let at = seen_at.get(key).copied().unwrap_or(usize::MAX);
             let value = match (old.get(index), seen.get(at)) {
                 (Some(old), Some(seen)) => {
                     trail.element(at, index, |trail| self.value(old, new, seen, trail))
@@ -231,16 +233,16 @@ impl ListMap {
     }
 }
 
-fn unique_keys<'a>(keys: &[&str], list: &'a [Value]) -> Option<Vec<Vec<&'a Value>>> {
-    let mut found: Vec<Vec<&Value>> = Vec::with_capacity(list.len());
-    for element in list {
-        let key = keys.iter().map(|key| element.get(*key)).collect::<Option<Vec<_>>>()?;
-        if found.contains(&key) {
-            return None;
-        }
-        found.push(key);
-    }
-    Some(found)
+type Key<'a> = Vec<&'a Value>;
+
+fn unique_keys<'a>(keys: &[&str], list: &'a [Value]) -> Option<Vec<Key<'a>>> {
+    let key = |element: &'a Value| keys.iter().map(|key| element.get(*key)).collect::<Option<Key<'a>>>();
+    let found = list.iter().map(key).collect::<Option<Vec<_>>>()?;
+    (positions(&found).len() == found.len()).then_some(found)
+}
+
+fn positions<'k, 'a>(keys: &'k [Key<'a>]) -> HashMap<&'k Key<'a>, usize> {
+    keys.iter().enumerate().map(|(index, key)| (key, index)).collect()
 }
 
 /// The result of reading a list without each of its elements in turn.

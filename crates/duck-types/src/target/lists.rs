@@ -1,6 +1,8 @@
 //! Comparisons of lists: which observed element an element of the view was read from, and which old element a new one
 //! continues.
 
+use std::collections::{HashMap, VecDeque};
+
 use serde_json::{Map, Value};
 
 /// The most pairs of elements that are compared to find out which element was changed into which.
@@ -107,18 +109,20 @@ pub(super) fn partners(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
         old.iter().rev().zip(new.iter().rev()).take(longest).take_while(|(old, new)| old == new).count();
     let shift = |index: usize| index.saturating_add(old.len()).checked_sub(new.len());
     let (old_end, new_end) = (old.len().saturating_sub(back), new.len().saturating_sub(back));
-    let mut free: Vec<usize> = (front..old_end).collect();
+    let mut free: HashMap<&Value, VecDeque<usize>> = HashMap::new();
+    for (index, element) in old.iter().enumerate().take(old_end).skip(front) {
+        free.entry(element).or_default().push_back(index);
+    }
     let mut found = Vec::with_capacity(new.len());
     for (index, element) in new.iter().enumerate() {
         found.push(match index {
             index if index < front => Some(index),
             index if index >= new_end => shift(index),
-            _ => {
-                let equal = free.iter().position(|candidate| old.get(*candidate) == Some(element));
-                equal.map(|equal| free.remove(equal))
-            }
+            _ => free.get_mut(element).and_then(VecDeque::pop_front),
         });
     }
+    let mut free: Vec<usize> = free.into_values().flatten().collect();
+    free.sort_unstable();
     let open: Vec<usize> = (front..new_end).filter(|index| found.get(*index) == Some(&None)).collect();
     for (index, partner) in most_alike(old, new, &free, &open) {
         if let Some(slot) = found.get_mut(index) {

@@ -175,6 +175,36 @@ async fn ducks_of_the_metadata_are_written_by_every_kind_of_patch() {
     }
 }
 
+/// RFC 7386 keeps the nulls in lists. The API server keeps those that are elements only, so no merge patch has another.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merge_patch_loses_the_nulls_of_objects_in_lists() {
+    let (client, namespace) = pond("merged", json!({"delivery": {}})).await;
+    let list = json!([null, {"a": null, "b": [null, {"c": null}]}]);
+    let patch = Patch::Merge(json!({"spec": {"delivery": {"list": list}}}));
+    let stored = plain(&client, &namespace).patch("pond", &PatchParams::default(), &patch).await.unwrap();
+    assert_eq!(stored.data["spec"]["delivery"]["list"], json!([null, {"b": [null, {}]}]));
+
+    let ponds = api::<Delivery>(&client, &namespace);
+    let set = |delivery: &mut Delivery| drop(delivery.0.insert("list".into(), list.clone()));
+    let error = ponds.get("pond").await.unwrap().apply(&ponds, MERGE, set).await.unwrap_err();
+    assert!(matches!(error, ApplyError::Duck(duck_types::DuckError::Unwritable { .. })), "{error:?}");
+    let stored = ponds.get("pond").await.unwrap().apply(&ponds, JSON, set).await.unwrap();
+    assert_eq!(stored.object().data["spec"]["delivery"]["list"], list);
+}
+
+/// More changes than a JSON patch may have operations, in more than a megabyte.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_list_is_changed_by_every_kind_of_patch() {
+    let (client, namespace) = pond("long", json!({"delivery": {}})).await;
+    let ponds = api::<Delivery>(&client, &namespace);
+    for (letter, write) in ["a", "b", "c", "d"].into_iter().zip([JSON, JSON, LEAVES, MERGE]) {
+        let long: Vec<String> = (0..6_000).map(|index| format!("{index}{}", letter.repeat(160))).collect();
+        let set = |delivery: &mut Delivery| drop(delivery.0.insert("list".into(), json!(long)));
+        let stored = ponds.get("pond").await.unwrap().apply(&ponds, write, set).await.unwrap();
+        assert_eq!(stored.object().data["spec"]["delivery"]["list"], json!(long), "{write:?}");
+    }
+}
+
 /// A kind whose schema has what schemas seldom have.
 async fn oddity() -> (kube::Client, Value, ApiResource, String) {
     let plane = ControlPlane::shared().await.unwrap();
@@ -202,6 +232,9 @@ async fn oddity() -> (kube::Client, Value, ApiResource, String) {
         "texts": {"type": "object", "additionalProperties": text},
         "structs": {"type": "object", "additionalProperties": object(json!({"a": text}))},
         "level": {"type": "string", "enum": ["low", "high"]},
+        "byte": {"type": "integer", "format": "uint8"}, "address": {"type": "string", "format": "ip"},
+        "narrow": {"type": "integer", "format": "int32", "maximum": 5_000_000_000_i64},
+        "day": {"type": "string", "format": "date"},
     }));
     let mut crd = crd();
     crd["metadata"] = json!({"name": name});
@@ -251,6 +284,15 @@ async fn the_check_says_of_odd_schemas_what_the_server_does() {
         ),
         ("/spec/level", text(), json!("middle"), "violated"),
         ("/spec/level", json!({"type": "string", "enum": ["low"]}), json!("low"), "satisfied"),
+        ("/spec/byte", json!({"type": "integer"}), json!(300), "satisfied"),
+        ("/spec/address", text(), json!("nowhere"), "satisfied"),
+        (
+            "/spec/narrow",
+            json!({"type": "integer", "maximum": 5_000_000_000_i64}),
+            json!(3_000_000_000_i64),
+            "violated",
+        ),
+        ("/spec/day", json!({"type": "string", "enum": ["x"]}), json!("x"), "unverified"),
         ("/metadata/annotations/x", text(), json!("x"), "satisfied"),
         ("/metadata/annotations/x", json!({"type": "boolean"}), json!(true), "violated"),
         (

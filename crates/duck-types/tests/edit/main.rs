@@ -347,6 +347,34 @@ fn the_shapes_of_list_patches() {
     }
 }
 
+/// The API server refuses a JSON patch of more than 10,000 operations.
+#[test]
+fn a_list_with_many_changes_is_replaced() {
+    let numbers = |count: i64, from: i64| json!({"status": {"observed": {"l": (from..from + count).collect::<Vec<_>>()}}});
+    for (count, expected) in [(4_000, 8_002), (6_000, 4)] {
+        let object = bare(numbers(count, 0));
+        let edit = |observed: &mut Observed| {
+            *observed = duck::<Observed>(numbers(count, 1_000_000)).view().unwrap();
+        };
+        let diff = duck::<Observed>(numbers(count, 0)).edit(edit).unwrap();
+        assert_eq!(operations(&diff).as_array().unwrap().len(), expected);
+        let stored = applied::<Observed>(&object, &diff).view().unwrap();
+        assert_eq!(Ok(stored), duck::<Observed>(numbers(count, 1_000_000)).view());
+    }
+}
+
+#[test]
+fn a_merge_patch_with_a_null_in_an_object_of_a_list_is_refused() {
+    let observed = duck::<Observed>(json!({"status": {"observed": {}}}));
+    let merge = |value: Value| {
+        let diff = observed.edit(|observed| drop(observed.0.insert("l".into(), value))).unwrap();
+        diff.merge().map(|patches| body(&patches[0])["status"]["observed"]["l"].clone())
+    };
+    assert_eq!(merge(json!([null, 1])), Ok(json!([null, 1])));
+    let error = merge(json!([1, {"a": {"b": null}}])).unwrap_err().to_string();
+    assert!(error.contains("the null at /status/observed/l/1/a/b"), "{error}");
+}
+
 #[test]
 fn the_workloads_are_pod_specable() {
     use duck_types::ready::{Container, PodSpecable};
