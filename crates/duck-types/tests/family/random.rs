@@ -96,8 +96,48 @@ impl Random {
                     let again = items[self.below(items.len())].clone();
                     items.push(again);
                 }
+                if items.len() == 1 && self.once_in(8) {
+                    *value = items[0].clone();
+                }
+            }
+            Value::String(text) if self.once_in(2) => {
+                if let Some(whole) = text.strip_suffix("000m") {
+                    *text = whole.to_owned();
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Makes one change, somewhere in the value.
+    pub fn change(&mut self, value: &mut Value) {
+        match value {
+            Value::Object(fields) if !fields.is_empty() => {
+                let name = fields.keys().nth(self.below(fields.len())).unwrap().clone();
+                if self.once_in(5) {
+                    fields.remove(&name);
+                } else {
+                    self.change(&mut fields[&name]);
+                }
+            }
+            Value::Array(items) if !items.is_empty() => {
+                let (one, other) = (self.below(items.len()), self.below(items.len()));
+                match self.below(8) {
+                    0 | 1 => drop(items.remove(one)),
+                    2 => items.swap(one, other),
+                    3 => {
+                        let mut new = items[one].clone();
+                        self.change(&mut new);
+                        items.insert(other, new);
+                    }
+                    _ => self.change(&mut items[one]),
+                }
+            }
+            Value::Number(number) if number.is_f64() => *value = json!(self.float()),
+            Value::Number(_) => *value = json!(self.small()),
+            Value::Bool(flag) => *flag = !*flag,
+            Value::String(text) => *text = self.word(),
+            _ => *value = self.json(0),
         }
     }
 }

@@ -222,6 +222,35 @@ family! {
     #[duck(path = "/spec/duck")]
     OneOrMany { Untagged } = |r| if r.once_in(2) { Untagged::One(r.word()) } else { Untagged::Many(r.list(Random::word)) };
     #[duck(path = "/spec/duck")]
+    Trees { Vec<Tree> } = |r| r.list(|r| tree(r, 2));
+    #[duck(path = "/spec/duck", list_map("/value", "label"), list_map("/value/*/children", "label"))]
+    KeyedTrees { Vec<Tree> } = |r| r.list(|r| tree(r, 2));
+    #[duck(path = "/spec/duck")]
+    AdjacentSet { BTreeSet<Adjacent> } = |r| r.list(adjacent).into_iter().collect();
+    #[duck(path = "/spec/duck")]
+    Places { Vec<HostOrPort> } = |r| r.list(place);
+    #[duck(path = "/spec/duck")]
+    Quantities { BTreeSet<Quantity> } = |r| r.list(quantity).into_iter().collect();
+    #[duck(path = "/spec/duck")]
+    QuantityByName { HashMap<String, Quantity> } = |r| r.list(pair(quantity)).into_iter().collect();
+    #[duck(path = "/spec/duck")]
+    ScalarOrList { #[serde(deserialize_with = "one_or_many")] Vec<i32> } = |r| r.list(Random::small);
+    #[duck(path = "/spec/duck")]
+    Descending { #[serde(deserialize_with = "descending")] Vec<Port> } = |r| sorted(r.list(port));
+    #[duck(path = "/spec/duck")]
+    FlattenedMap { #[serde(flatten)] BTreeMap<String, Value> } = |r| r.list(pair(|r| r.json(2))).into_iter().collect();
+    #[duck(path = "/spec/duck")]
+    MaybeNumbers { Option<Vec<Option<i64>>> } =
+        |r| r.option(|r| r.list(|r| r.option(|r| r.next().cast_signed())));
+    #[duck(path = "/spec/duck")]
+    MapsWithNulls { Vec<BTreeMap<String, Option<i32>>> } =
+        |r| r.list(|r| r.list(pair(|r| r.option(Random::small))).into_iter().collect());
+    #[duck(path = "/spec/duck")]
+    ByWeekday { BTreeMap<Weekday, LinkedList<Port>> } =
+        |r| r.list(|r| (weekday(r), r.list(port).into_iter().collect())).into_iter().collect();
+    #[duck(path = "/spec/duck")]
+    Switches { Vec<Switch> } = |r| r.list(|r| Switch { on: true, label: r.word(), delay: r.option(Random::float) });
+    #[duck(path = "/spec/duck")]
     Internal { Vec<Inner> } = |r| r.list(|r| {
         if r.once_in(2) { Inner::Retry { times: r.small() } } else { Inner::Wait { seconds: r.float() } }
     });
@@ -254,6 +283,146 @@ fn tagged(random: &mut Random) -> Tagged {
         0 => Tagged::Nothing,
         1 => Tagged::Name(random.word()),
         _ => Tagged::Both { port: port(random), names: random.list(Random::word) },
+    }
+}
+
+/// A list of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tree {
+    label: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    children: Vec<Tree>,
+    #[serde(default)]
+    weight: Option<i32>,
+}
+
+fn tree(random: &mut Random, depth: usize) -> Tree {
+    let children = if depth == 0 { Vec::new() } else { random.list(|random| tree(random, depth - 1)) };
+    Tree { label: random.word(), children, weight: random.option(Random::small) }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "t", content = "c", rename_all = "kebab-case")]
+pub enum Adjacent {
+    NoContent,
+    OneNumber(i32),
+    TwoFields { a: i32, b: Option<String> },
+}
+
+fn adjacent(random: &mut Random) -> Adjacent {
+    match random.below(3) {
+        0 => Adjacent::NoContent,
+        1 => Adjacent::OneNumber(random.small()),
+        _ => Adjacent::TwoFields { a: random.small(), b: random.option(Random::word) },
+    }
+}
+
+/// Variants of which one has the fields of another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum HostOrPort {
+    Both { host: String, port: i32 },
+    Host { host: String },
+    Port(i64),
+    Several(Vec<i32>),
+}
+
+fn place(random: &mut Random) -> HostOrPort {
+    match random.below(4) {
+        0 => HostOrPort::Both { host: random.word(), port: random.small() },
+        1 => HostOrPort::Host { host: random.word() },
+        2 => HostOrPort::Port(random.next().cast_signed()),
+        _ => HostOrPort::Several(random.list(Random::small)),
+    }
+}
+
+/// Thousandths, which have several texts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Quantity(i64);
+
+impl From<String> for Quantity {
+    fn from(text: String) -> Self {
+        Self(match text.strip_suffix('m') {
+            Some(thousandths) => thousandths.parse().unwrap_or(0),
+            None => text.parse::<i64>().map_or(0, |whole| whole * 1000),
+        })
+    }
+}
+
+impl From<Quantity> for String {
+    fn from(quantity: Quantity) -> Self {
+        format!("{}m", quantity.0)
+    }
+}
+
+fn quantity(random: &mut Random) -> Quantity {
+    Quantity(i64::from(random.small()) * 500)
+}
+
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<i32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(i32),
+        Many(Vec<i32>),
+    }
+
+    Ok(match OneOrMany::deserialize(from)? {
+        OneOrMany::One(one) => vec![one],
+        OneOrMany::Many(many) => many,
+    })
+}
+
+fn descending<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Port>, D::Error> {
+    Vec::deserialize(from).map(sorted)
+}
+
+fn sorted(mut ports: Vec<Port>) -> Vec<Port> {
+    ports.sort_by(|one, other| other.cmp(one));
+    ports
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Weekday {
+    Monday,
+    Tuesday,
+}
+
+fn weekday(random: &mut Random) -> Weekday {
+    if random.once_in(2) { Weekday::Monday } else { Weekday::Tuesday }
+}
+
+/// An element that is on where nothing else is said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Switch {
+    #[serde(rename = "isOn")]
+    on: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    label: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delay: Option<f64>,
+}
+
+impl Default for Switch {
+    fn default() -> Self {
+        Self { on: true, label: String::new(), delay: None }
+    }
+}
+
+/// The duck itself is a list.
+#[derive(Debug, PartialEq, Serialize, Deserialize, DuckType)]
+#[serde(transparent)]
+#[duck(path = "/status/duck")]
+pub struct RootSet(BTreeSet<Named>);
+
+impl Member for RootSet {
+    const ALIASES: &'static [(&'static str, &'static str)] = &[("name", "oldName"), ("number", "n")];
+
+    fn generate(random: &mut Random) -> Self {
+        Self(random.list(named).into_iter().collect())
     }
 }
 
@@ -302,6 +471,8 @@ macro_rules! members {
             TupleSet PairsOfPorts RoundedList NumberKeys
             HashMapOfSets MaybeList ListOfMaybe Untyped UntypedMap UntypedList Aliased AliasedList AliasedSet
             Flattened Choice Choices OneOrMany Internal Spanning
+            Trees KeyedTrees AdjacentSet Places Quantities QuantityByName ScalarOrList Descending FlattenedMap
+            MaybeNumbers MapsWithNulls ByWeekday Switches RootSet
         }
     };
 }

@@ -85,6 +85,7 @@ fn time_of_a_view_and_of_parsing_the_object() {
     let view = shortest(500, || (), |()| duck.view().unwrap());
     let ratio = parse.as_secs_f64() / view.as_secs_f64();
     println!("{bytes} bytes: try_parse {parse:?}, view {view:?}: 1/{ratio:.0}");
+    assert!(ratio >= 20.0, "1/{ratio:.0}");
 }
 
 fn heap_of<T>(count: usize, make: impl Fn(usize) -> T) -> usize {
