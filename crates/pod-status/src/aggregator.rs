@@ -1,5 +1,6 @@
 //! Aggregates the reports of all pods into the statuses of their parents, in one process at a time.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 
 use tokio::sync::watch;
@@ -24,6 +25,17 @@ impl Aggregator {
     /// An aggregator that does nothing until it is run.
     pub fn new(client: kube::Client, config: AggregatorConfig) -> Self {
         Self { client, config, changes: ParentChanges::default(), marks: watch::Sender::default() }
+    }
+
+    /// As [`AggregatorConfig::expects`], of labels that are known only now.
+    #[must_use]
+    pub fn expects(
+        mut self,
+        labels: BTreeMap<String, String>,
+        operations: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        self.config = self.config.expects(labels, operations);
+        self
     }
 
     /// A handle by which the host announces parents and their changes.

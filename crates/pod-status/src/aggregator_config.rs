@@ -1,5 +1,6 @@
 //! The settings of an aggregator.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub struct AggregatorConfig {
     pub per_parent: Vec<PodStatusKind>,
     /// The field manager of the statuses, at most 128 characters. Default `pod-status-aggregator`.
     pub field_manager: String,
+    /// Labels of the pods that must register, and their operations, see [`AggregatorConfig::expects`]. Default none.
+    pub expected: Option<(BTreeMap<String, String>, BTreeSet<String>)>,
     /// Watches of the host that take the place of the aggregator's own: of the reports, and of the pods' metadata. Default
     /// none.
     pub follow: Option<Arc<dyn Follow>>,
@@ -48,6 +51,7 @@ impl AggregatorConfig {
             max_delay: Duration::from_secs(2),
             per_parent: Vec::new(),
             field_manager: name.to_owned(),
+            expected: None,
             follow: None,
         }
     }
@@ -70,6 +74,19 @@ impl AggregatorConfig {
     #[must_use]
     pub fn per_parent(mut self, kinds: impl IntoIterator<Item = PodStatusKind>) -> Self {
         self.per_parent = kinds.into_iter().collect();
+        self
+    }
+
+    /// Waits for the pods with these labels that run and have not registered, such as those of an older build behind the same
+    /// Service. They count as pods with these operations that have reported nothing, and while they are Ready as pods that
+    /// serve without every parent.
+    #[must_use]
+    pub fn expects(
+        mut self,
+        labels: BTreeMap<String, String>,
+        operations: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        self.expected = Some((labels, operations.into_iter().map(Into::into).collect()));
         self
     }
 

@@ -11,7 +11,9 @@ use std::time::Duration;
 use kube::ResourceExt;
 use tokio::time::Instant;
 
+use crate::aggregator_config::AggregatorConfig;
 use crate::cluster::Cluster;
+use crate::expected::{Expected, PodEvent};
 use crate::follow::Followed;
 use crate::keyed_requests::KeyedRequests;
 use crate::membership::{Count, Membership, candidates};
@@ -27,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) struct Census {
     cluster: Arc<Cluster>,
     membership: Membership,
+    /// The pods that must register, if any must.
+    expected: Option<Expected>,
     /// The runs that the next count is about.
     candidates: Vec<Member>,
     /// The last count.
@@ -40,10 +44,12 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
+    pub(crate) fn new(cluster: Arc<Cluster>, config: &AggregatorConfig) -> Self {
+        let expected = config.expected.as_ref().map(|(_, operations)| Expected::new(operations.clone()));
         Self {
             cluster,
             membership: Membership::default(),
+            expected,
             candidates: Vec::new(),
             count: Arc::default(),
             lookups: KeyedRequests::new("ask for a pod"),
@@ -67,8 +73,15 @@ impl Census {
         !self.count.members.iter().any(is_known)
     }
 
-    /// Notes a change of the pods. Returns whether one has gone.
-    pub(crate) fn note_pod(&mut self, event: Followed) -> bool {
+    /// Notes a change of the pods. Returns whether that may change the count.
+    pub(crate) fn note_pod(&mut self, event: PodEvent) -> bool {
+        match event {
+            PodEvent::Any(event) => self.note_any_pod(event),
+            PodEvent::Expected(event) => self.expected.as_mut().is_some_and(|expected| expected.note(event)),
+        }
+    }
+
+    fn note_any_pod(&mut self, event: Followed) -> bool {
         match event {
             Followed::Alive => false,
             Followed::Begin => {
@@ -85,6 +98,11 @@ impl Census {
                 true
             }
         }
+    }
+
+    /// Whether the pods that must register have been listed.
+    pub(crate) fn knows_expected(&self) -> bool {
+        self.expected.as_ref().is_none_or(Expected::is_known)
     }
 
     /// The times at which the count is to be taken again, whatever happens.
@@ -141,6 +159,9 @@ impl Census {
             };
             runs.push(run.clone());
         }
+        let unregistered = self.expected.iter().flat_map(|expected| expected.unregistered(&candidates));
+        count.members.extend(unregistered);
+        count.members.sort();
         self.membership.retain(&candidates);
         let has_changed = count.members != self.count.members;
         count.publish();

@@ -22,6 +22,7 @@ use crate::aggregate::{Decision, decide, waiting_for};
 use crate::aggregator_config::AggregatorConfig;
 use crate::direct;
 use crate::epoch::{Epochs, Plan};
+use crate::expected::PodEvent;
 use crate::follow::{Changes, Followed, Selection};
 use crate::gatekeeper::{POD_LABEL, PodStatusKind};
 use crate::job::{Held, Job};
@@ -64,6 +65,8 @@ pub(crate) struct Cluster {
     /// The collections with reports, by plural name.
     collections: BTreeMap<String, (Api<DynamicObject>, Option<PodStatusKind>)>,
     pods: Api<Pod>,
+    /// The pods that must register.
+    expected: Option<Selection>,
     changes: Changes,
     namespace: String,
     manager: String,
@@ -85,6 +88,10 @@ impl Cluster {
             kind: config.kind.api_resource(),
             collections,
             pods: Api::namespaced(client.clone(), &config.namespace),
+            expected: config.expected.as_ref().map(|(labels, _)| {
+                let pods = unfinished_pods(&config.namespace);
+                labels.iter().fold(pods, |pods, (key, value)| pods.label(key, value.clone()))
+            }),
             changes: Changes::new(client.clone(), config.follow.clone()),
             namespace: config.namespace.clone(),
             epochs: Epochs::new(client.clone(), &config.kind, &config.namespace),
@@ -131,9 +138,11 @@ impl Cluster {
     }
 
     /// The changes of the pods that are not finished.
-    pub(crate) fn follow_pods(&self) -> BoxStream<'static, Followed> {
-        let pods = Selection::new(ApiResource::erase::<Pod>(&()), &self.namespace);
-        self.changes.follow(&pods.fields(UNFINISHED).metadata_only())
+    pub(crate) fn follow_pods(&self) -> BoxStream<'static, PodEvent> {
+        let any = self.changes.follow(&unfinished_pods(&self.namespace).metadata_only());
+        let expected = self.expected.as_ref().map(|pods| self.changes.follow(pods));
+        let expected = expected.map(|events| events.map(PodEvent::Expected).boxed());
+        futures::stream::select_all([any.map(PodEvent::Any).boxed()].into_iter().chain(expected)).boxed()
     }
 
     /// Every registration, by a list that is as new as the request.
@@ -260,6 +269,10 @@ impl Cluster {
             Err(error) => Err(error),
         }
     }
+}
+
+fn unfinished_pods(namespace: &str) -> Selection {
+    Selection::new(ApiResource::erase::<Pod>(&()), namespace).fields(UNFINISHED)
 }
 
 /// The parent with what is known beside its status: how long this process has waited, and the activation of a strict rollout.

@@ -60,6 +60,7 @@ pub struct Selection {
 
 /// One step of a collection.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Followed {
     /// A list begins. Objects that it does not contain are gone.
     Begin,

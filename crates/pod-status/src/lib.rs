@@ -53,6 +53,7 @@ mod direct;
 mod driver_requests;
 mod epoch;
 mod error;
+mod expected;
 mod follow;
 mod gatekeeper;
 mod holds;

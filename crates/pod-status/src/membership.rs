@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::expected::UNREGISTERED;
 use crate::report::Member;
 
 /// Added to a tenth of the time to live.
@@ -129,6 +130,7 @@ pub(crate) fn candidates<'a>(
         |run: &Member| registered.iter().any(|member| member.id == run.id && member.uid == run.uid);
     // A registration that could not be read stands for a run without uid and time, which would never be over.
     let remembered = counted.iter().filter(|run| run.uid.is_some() || run.ttl_seconds.is_some());
+    let remembered = remembered.filter(|run| run.incarnation != UNREGISTERED);
     for run in reporting.iter().copied().chain(remembered).filter(|run| !is_registered(run)) {
         if !candidates.iter().any(|known| known.is_same_run(run)) {
             candidates.push(run.clone());

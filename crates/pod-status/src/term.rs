@@ -93,7 +93,7 @@ impl<'a> Term<'a> {
         let cluster = Arc::new(Cluster::new(client.clone(), config));
         Self {
             decisions: Decisions::new(cluster.clone()),
-            census: Census::new(cluster.clone()),
+            census: Census::new(cluster.clone(), config),
             acknowledgements: Acknowledgements::new(cluster.clone()),
             cluster,
             config,
@@ -133,8 +133,8 @@ impl<'a> Term<'a> {
                     self.note_report(&collection, event);
                 }
                 Some(event) = pods.next() => {
-                    let has_gone = self.census.note_pod(event);
-                    self.note_census(has_gone);
+                    let has_changed = self.census.note_pod(event);
+                    self.note_census(has_changed);
                 }
                 is_outdated = self.census.answered() => self.note_answer(is_outdated),
                 is_outdated = self.acknowledgements.answered() => self.note_census(is_outdated),
@@ -169,7 +169,7 @@ impl<'a> Term<'a> {
     fn due(&mut self) -> Instant {
         let now = Instant::now();
         let far = now.checked_add(Duration::from_secs(3600)).unwrap_or(now);
-        if !self.complete {
+        if !self.complete || !self.census.knows_expected() {
             return far;
         }
         let retries = self.census.due().chain(self.acknowledgements.retry_at());

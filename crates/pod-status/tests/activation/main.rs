@@ -35,8 +35,12 @@ const SMALL: Variant = Variant {
     drops_partitioned: false,
     stuck: false,
     serving: 1,
+    has_unregistered: false,
+    counts_unregistered: true,
     deaths: 1,
 };
+
+const TWO: Variant = Variant { serving: 2, ..SMALL };
 
 fn run(name: &str, variant: Variant, wanted: &[Property]) -> Outcome<Property> {
     let outcome = explore(State::first(variant), &variant, wanted);
@@ -79,7 +83,7 @@ fn the_protocol_holds_with_two_aggregators() {
 
 #[test]
 fn the_protocol_holds_with_two_pods_that_serve() {
-    holds("two pods that serve", Variant { serving: 2, ..SMALL });
+    holds("two pods that serve", TWO);
 }
 
 #[test]
@@ -115,6 +119,20 @@ fn waiting_for_a_partitioned_pod_is_safe_and_blocks() {
     let outcome = run("a partition without a fence", Variant { partitions: 1, deaths: 0, ..SMALL }, &[]);
     assert!(outcome.violations.is_empty());
     assert_ne!(outcome.blocked, 0);
+}
+
+/// The goal is out of reach as long as it lives.
+#[test]
+fn waiting_for_a_pod_that_does_not_register_is_safe() {
+    let outcome = run("a pod that does not register", Variant { has_unregistered: true, ..TWO }, &[]);
+    assert!(outcome.violations.is_empty(), "{:#?}", outcome.trace);
+    assert_ne!(outcome.blocked, 0);
+}
+
+#[test]
+fn overlooking_a_pod_that_does_not_register_is_caught() {
+    let variant = Variant { has_unregistered: true, counts_unregistered: false, ..TWO };
+    is_caught("a pod that does not register is overlooked", variant, &[Property::A, Property::B]);
 }
 
 #[test]
@@ -195,6 +213,8 @@ proptest! {
             Variant { bootstrap: Bootstrap::Loose, ..EVERYTHING },
             Variant { bootstrap: Bootstrap::Early, ..EVERYTHING },
             Variant { stale_list: true, ..EVERYTHING },
+            Variant { has_unregistered: true, ..EVERYTHING },
+            Variant { has_unregistered: true, counts_unregistered: false, ..EVERYTHING },
             Variant { precondition: Precondition::Nothing, ..EVERYTHING },
             Variant { precondition: Precondition::Fresher, ..EVERYTHING },
             Variant { fence: false, drops_partitioned: true, ..EVERYTHING },

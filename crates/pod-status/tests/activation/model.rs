@@ -60,6 +60,10 @@ pub struct Variant {
     pub stuck: bool,
     /// Pods that serve at the beginning.
     pub serving: usize,
+    /// One of them is of a build that does not register.
+    pub has_unregistered: bool,
+    /// A pod that serves and has not registered is a member.
+    pub counts_unregistered: bool,
     pub deaths: u8,
 }
 
@@ -204,6 +208,7 @@ impl State {
         let ready = Pod { registered: true, listed: Some((0, 0)), ..Pod::new(Phase::Ready) };
         let mut pods = [Pod::new(Phase::Gone); PODS];
         pods[..variant.serving].fill(ready);
+        pods[0].registered = !variant.has_unregistered;
         pods[PODS - 1] = Pod::new(Phase::Absent);
         let mut state = Self {
             history: vec![(0, 0)],
@@ -234,7 +239,9 @@ impl State {
             match variant.members {
                 Members::ReadyPods => pod.serves(),
                 Members::AllPods | Members::CachedPods => exists,
-                Members::RegisteredFirst | Members::RegisteredLast => exists && pod.registered,
+                Members::RegisteredFirst | Members::RegisteredLast => {
+                    exists && (pod.registered || (variant.counts_unregistered && pod.serves()))
+                }
             }
         })
     }

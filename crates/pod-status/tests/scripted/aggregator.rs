@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Fault, Server};
 
-fn shape(_: &ParentRef) -> Option<Shape> {
+pub fn shape(_: &ParentRef) -> Option<Shape> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("test", "v1", "Policy"));
     Some(Shape::new(resource, "policyUID").enforced_by(["webhook"]))
 }
@@ -102,7 +102,7 @@ pub fn start_announcing(
 }
 
 /// The status and the reason of the condition `Enforced`.
-fn enforced(server: &Server, name: &str) -> (String, String) {
+pub fn enforced(server: &Server, name: &str) -> (String, String) {
     let policy = server.get(&policy_path(name)).unwrap();
     let conditions = policy["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let found = conditions.into_iter().find(|condition| condition["type"] == "Enforced").unwrap_or_default();

@@ -11,6 +11,7 @@ mod census;
 mod deadline;
 mod direct;
 mod documented;
+mod expected;
 mod fence;
 mod lease;
 mod marks;

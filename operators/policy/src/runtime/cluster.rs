@@ -151,7 +151,7 @@ impl Cluster {
         let (webhook_listener, address) = listen(args.host, args.port).await?;
 
         let mut crds = OwnCrds::new([serde_json::json!(pod_status::ReportKind::default().crd())])?;
-        let certificates = self.prepare(args, &mut crds).await?;
+        let (certificates, aggregator) = self.prepare(args, &mut crds).await?.expecting(aggregator);
         self.supervisor.background("watch manager", driver);
         self.stop_at_drain(manager.clone());
         let reporter = self.start_reports(args, status_watches).await?;

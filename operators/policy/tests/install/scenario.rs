@@ -7,7 +7,7 @@ use control_plane::ControlPlane;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use tokio::time::{interval, timeout};
 
 use crate::cluster::{Cluster, must};
@@ -180,6 +180,52 @@ async fn uninstalled_when_no_pod_answers() {
 
     helm(kubeconfig, &["uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout=300s"]).await;
     must(kubectl().args(write)).await;
+    cluster.background.shutdown().await;
+}
+
+/// A pod with the labels of the Service that does not report: the API server may send requests to it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_enforced_beside_another_pod_behind_the_service() {
+    let mut cluster = Cluster::start().await;
+    let chart = chart();
+    let set = "replicas=2,controllerManager.shutdownDelay=0";
+    let install =
+        ["install", RELEASE, chart.to_str().unwrap(), "-n", NAMESPACE, "--create-namespace", "--wait"];
+    helm(Some(cluster.plane.kubeconfig()), &[&install[..], &["--set", set]].concat()).await;
+    let template = workspace("examples/quickstart/template.yaml");
+    let object = "constrainttemplate/k8sreplicalimits";
+    let enforced = |status: &str| format!("--for=condition=Enforced={status}");
+    let kubectl = || cluster.plane.kubectl();
+    let wait = async |status: &str| {
+        must(kubectl().args(["wait", &enforced(status), "--timeout=120s", object])).await;
+    };
+    must(kubectl().args(["apply", "-f", template.to_str().unwrap()])).await;
+    wait("True").await;
+
+    let folder = cluster.folder.path().join("policies");
+    std::fs::create_dir(&folder).unwrap();
+    let stranger = serde_json::json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "stranger", "namespace": NAMESPACE, "labels": {
+            "app.kubernetes.io/name": "webtroller", "app.kubernetes.io/instance": RELEASE,
+        }},
+        "spec": {"serviceAccountName": "default", "containers": [{
+            "name": "stranger", "image": "example.com/a", "args": ["serve", "--standalone", folder],
+        }]},
+    });
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    pods.create(&PostParams::default(), &serde_json::from_value(stranger).unwrap()).await.unwrap();
+    let runs = "--for=jsonpath={.status.phase}=Running";
+    must(kubectl().args(["wait", "-n", NAMESPACE, runs, "--timeout=60s", "pod/stranger"])).await;
+    let ready = serde_json::json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+    pods.patch_status("stranger", &PatchParams::default(), &Patch::Strategic(ready)).await.unwrap();
+    wait("Unknown").await;
+    let message = "jsonpath={.status.conditions[?(@.type==\"Enforced\")].message}";
+    let message = kubectl().args(["get", object, "-o", message]).output().await.unwrap();
+    let message = String::from_utf8(message.stdout).unwrap();
+    assert!(message.ends_with("waiting for stranger"), "{message}");
+    must(kubectl().args(["delete", "pod", "-n", NAMESPACE, "stranger", "--grace-period=1"])).await;
+    wait("True").await;
     cluster.background.shutdown().await;
 }
 

@@ -1,19 +1,41 @@
 //! The objects that must exist before anything is watched or served. An API server that is away, or not ready, is
 //! waited for.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use admission_server::CertificateSet;
+use k8s_openapi::api::core::v1::Service;
+use kube::Api;
+use pod_status::Aggregator;
 
 use crate::api_error::reason;
 use crate::controller::{InstallError, OwnCrds};
 use crate::runtime::RunError;
-use crate::runtime::args::ServeArgs;
+use crate::runtime::args::{ServeArgs, WebhookArgs};
 
 use super::{Cluster, identity};
 
 /// The first wait before another try, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
+
+/// What was found or made before anything is served.
+pub(super) struct Prepared {
+    certificates: CertificateSet,
+    /// The labels of the pods behind the webhook's Service, if it is registered by one that exists.
+    behind_service: Option<BTreeMap<String, String>>,
+}
+
+impl Prepared {
+    /// The certificates, and the aggregator that waits for the pods behind the Service.
+    pub(super) fn expecting(self, aggregator: Aggregator) -> (CertificateSet, Aggregator) {
+        let aggregator = match self.behind_service {
+            Some(labels) => aggregator.expects(labels, ["webhook"]),
+            None => aggregator,
+        };
+        (self.certificates, aggregator)
+    }
+}
 
 impl Cluster {
     /// Ensures the namespace, the CRDs and the certificate, and tries until that succeeds. The log and `/readyz` name
@@ -21,11 +43,7 @@ impl Cluster {
     ///
     /// # Errors
     /// A defect of this binary; everything else may pass.
-    pub(super) async fn prepare(
-        &self,
-        args: &ServeArgs,
-        crds: &mut OwnCrds,
-    ) -> Result<CertificateSet, RunError> {
+    pub(super) async fn prepare(&self, args: &ServeArgs, crds: &mut OwnCrds) -> Result<Prepared, RunError> {
         let (mut wait, longest) = RETRY;
         loop {
             let error = match self.try_to_prepare(args, crds).await {
@@ -44,11 +62,22 @@ impl Cluster {
         }
     }
 
-    async fn try_to_prepare(&self, args: &ServeArgs, crds: &mut OwnCrds) -> Result<CertificateSet, RunError> {
+    async fn try_to_prepare(&self, args: &ServeArgs, crds: &mut OwnCrds) -> Result<Prepared, RunError> {
         let namespace = &self.identity.namespace;
         identity::ensure_namespace(&self.client, namespace).await.map_err(RunError::Cluster)?;
         crds.install(&self.client).await?;
-        self.certificates(args).await
+        let behind_service = self.selector(&args.webhook).await.map_err(RunError::Cluster)?;
+        Ok(Prepared { certificates: self.certificates(args).await?, behind_service })
+    }
+
+    async fn selector(&self, webhook: &WebhookArgs) -> kube::Result<Option<BTreeMap<String, String>>> {
+        if webhook.webhook_url_host.is_some() {
+            return Ok(None);
+        }
+        let services: Api<Service> = Api::namespaced(self.client.clone(), &self.identity.namespace);
+        let service = services.get_opt(&webhook.cert_service_name).await?;
+        let selector = service.and_then(|service| service.spec?.selector);
+        Ok(selector.filter(|labels| !labels.is_empty()))
     }
 }
 

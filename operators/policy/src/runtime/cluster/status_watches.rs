@@ -194,6 +194,7 @@ mod tests {
             Followed::Applied(object) => format!("applied {}", name(object)),
             Followed::Deleted(object) => format!("deleted {}", name(object)),
             Followed::Alive => "alive".to_owned(),
+            other => panic!("{other:?}"),
         }
     }
 
