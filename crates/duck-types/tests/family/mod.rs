@@ -34,16 +34,17 @@ impl<T: Member> Case<T> {
         let object = object_with::<T>(random, sample);
         let edited = if random.once_in(2) { T::generate(random) } else { Self::small_edit(random, &object)? };
         // serde cannot buffer numbers with `arbitrary_precision`: flattened and tagged types do not read back.
-        serde_json::from_value::<T>(serde_json::to_value(&edited).unwrap()).ok()?;
+        serde_json::from_value::<T>(serde_json::to_value(&edited).unwrap())
+            .ok()
+            .filter(|read| *read == edited)?;
         duck::<T>(&object).view().ok().map(|_| Self { object, edited })
     }
 
-    /// The duck of the object with one change in its JSON form, if that is readable and nothing is lost on the way.
+    /// The duck of the object with one change in its JSON form, if that is readable.
     fn small_edit(random: &mut Random, object: &Value) -> Option<T> {
         let mut json = serde_json::to_value(duck::<T>(object).view().ok()?).ok()?;
         random.change(&mut json);
-        let edited: T = serde_json::from_value(json).ok()?;
-        (copy(&edited) == edited).then_some(edited)
+        serde_json::from_value(json).ok()
     }
 
     pub fn diff(&self) -> Result<DuckDiff, DuckError> {
