@@ -19,7 +19,7 @@ use crate::inventory::{DependencyKey, Inventory, Reads};
 use crate::review::{Finding, Json, Review, Unreadable};
 
 pub use cel::{CelDriver, ValidatingPolicyDriver};
-pub use explain::{BodyTrace, ExpressionOutcome, ExpressionTrace};
+pub use explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace};
 pub use print::Listener;
 pub use rego::{PrintingRegoDriver, RegoDriver};
 pub use rego_compat::{Budget, Limit};

@@ -35,7 +35,14 @@ pub struct Options {
 #[non_exhaustive]
 pub enum Error {
     /// The syntax is wrong.
-    Syntax(String),
+    Syntax {
+        /// The line of the mistake, from 1; 0 where it is not known.
+        line: u64,
+        /// The column in that line, in characters from 1; 0 where it is not known.
+        column: u64,
+        /// The mistake.
+        message: String,
+    },
     /// An alias without its anchor.
     UnknownAnchor {
         /// The line of the alias.
@@ -57,7 +64,9 @@ impl std::error::Error for Error {}
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax(message) => f.write_str(message),
+            Self::Syntax { line: 0, message, .. } => f.write_str(message),
+            Self::Syntax { line, column: 0, message } => write!(f, "line {line}: {message}"),
+            Self::Syntax { line, column, message } => write!(f, "line {line} column {column}: {message}"),
             Self::UnknownAnchor { line, anchor } => {
                 write!(f, "line {line}: unknown anchor '{anchor}' referenced")
             }

@@ -367,7 +367,7 @@ fn odd_dumps_are_checked_or_named() {
         ("differs.yaml", 2, "ConstraintTemplate k8sfoo: differs from the one of this name before it"),
         ("many.yaml", 0, "10002 objects of 3 kinds were judged"),
         ("text.yaml", 2, "a Kubernetes object must be a JSON object"),
-        ("cut.yaml", 2, "cut.yaml: is not YAML"),
+        ("cut.yaml", 2, "cut.yaml:2:1: is not YAML"),
         ("empty", 2, "empty/link.yaml: cannot be read"),
     ] {
         let output = shell(folder.path(), &format!("webtroller migrate check {name}"));

@@ -6,14 +6,35 @@
 /// One rule body or one validation, expression by expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyTrace {
+    /// Its part in the policy.
+    pub kind: BodyKind,
     /// The place in the source: `template:3:1` in Rego, `source/validations/0` in CEL.
     pub place: String,
-    /// The name, such as `violation` or `validation`.
+    /// The name, such as `violation`, `validation`, or that of another rule; with its package where it is a library's.
     pub name: String,
-    /// True if it found a violation.
-    pub violated: bool,
-    /// Its expressions in the order in which they are written.
+    /// True if it found a violation, let the case pass, or holds: see [`BodyKind`].
+    pub held: bool,
+    /// Its expressions in the order in which they are written; none of functions and of libraries.
     pub steps: Vec<ExpressionTrace>,
+}
+
+/// The part of a body in its policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BodyKind {
+    /// It finds violations: a rule `violation` in Rego, a validation in CEL.
+    Check,
+    /// It lets cases pass to the checks: a match condition in CEL.
+    Condition,
+    /// A rule in Rego that other rules refer to.
+    Rule,
+}
+
+impl BodyTrace {
+    /// True if it found a violation.
+    pub fn is_violation(&self) -> bool {
+        self.kind == BodyKind::Check && self.held
+    }
 }
 
 /// One expression.

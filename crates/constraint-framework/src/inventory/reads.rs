@@ -55,6 +55,11 @@ impl Reads {
         self.whole.is_empty()
     }
 
+    /// Each path below `data.inventory` all of whose objects are looked at in each evaluation.
+    pub fn unindexed(&self) -> impl Iterator<Item = &[Segment]> {
+        self.whole.iter().map(Vec::as_slice)
+    }
+
     /// Each path below `data.inventory` that the program reads.
     pub fn paths(&self) -> impl Iterator<Item = &[Segment]> {
         let joined = self.joined.iter().map(|read| &read.path);

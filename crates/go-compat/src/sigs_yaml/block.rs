@@ -34,7 +34,7 @@ pub fn block(json: &str) -> Result<String, YamlError> {
             }
         }
     }
-    String::from_utf8(out).map_err(|error| YamlError::Syntax(error.to_string()))
+    String::from_utf8(out).map_err(syntax)
 }
 
 /// Escapes what YAML takes for ends of lines or for a byte order mark and JSON does not. In JSON they stand only in
@@ -52,8 +52,8 @@ fn escape_breaks(json: &str) -> String {
     escaped
 }
 
-fn syntax(error: libyaml_safer::Error) -> YamlError {
-    YamlError::Syntax(error.to_string())
+fn syntax(error: impl std::fmt::Display) -> YamlError {
+    YamlError::Syntax { line: 0, column: 0, message: error.to_string() }
 }
 
 fn restyle(event: &mut Event) {

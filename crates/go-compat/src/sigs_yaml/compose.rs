@@ -43,7 +43,14 @@ impl fmt::Display for DuplicateKey {
 #[non_exhaustive]
 pub enum YamlError {
     /// The syntax is wrong.
-    Syntax(String),
+    Syntax {
+        /// The line of the mistake, from 1; 0 where it is not known.
+        line: u64,
+        /// The column in that line, in characters from 1; 0 where it is not known.
+        column: u64,
+        /// The mistake.
+        message: String,
+    },
     /// An alias without its anchor.
     UnknownAnchor {
         /// Line of the alias.
@@ -68,22 +75,40 @@ pub enum YamlError {
 
 impl std::error::Error for YamlError {}
 
+impl YamlError {
+    /// The line and the column of the mistake, both from 1; a column of 0 stands for the whole line. `None` where the line is
+    /// not known.
+    #[must_use]
+    pub fn place(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Syntax { line: 0, .. } => None,
+            Self::Syntax { line, column, .. } => Some((*line, *column)),
+            Self::UnknownAnchor { line, .. } | Self::Scalar { line, .. } => Some((*line, 0)),
+            Self::Key(line) | Self::Merge(line) | Self::TooLarge(line) => Some((*line, 0)),
+        }
+    }
+
+    /// The mistake without its place.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Syntax { message: reason, .. } | Self::Scalar { reason, .. } => reason.clone(),
+            Self::UnknownAnchor { anchor, .. } => format!("the anchor {anchor:?} is not defined above"),
+            Self::Key(_) => "a key must be a single word or text".to_owned(),
+            Self::Merge(_) => "`<<` must be followed by a mapping, or a list of mappings".to_owned(),
+            Self::TooLarge(_) => "nested too deeply, or grown too large through aliases".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for YamlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Syntax(message) => f.write_str(message),
-            Self::UnknownAnchor { line, anchor } => {
-                write!(f, "line {line}: the anchor {anchor:?} is not defined above")
-            }
-            Self::Key(line) => write!(f, "line {line}: a key must be a single word or text"),
-            Self::Scalar { line, reason } => write!(f, "line {line}: {reason}"),
-            Self::Merge(line) => {
-                write!(f, "line {line}: `<<` must be followed by a mapping, or a list of mappings")
-            }
-            Self::TooLarge(line) => {
-                write!(f, "line {line}: nested too deeply, or grown too large through aliases")
-            }
+        match self.place() {
+            Some((line, 0)) => write!(f, "line {line}: ")?,
+            Some((line, column)) => write!(f, "line {line} column {column}: ")?,
+            None => {}
         }
+        f.write_str(&self.reason())
     }
 }
 
@@ -92,7 +117,10 @@ impl From<yaml::Error> for YamlError {
         match error {
             yaml::Error::UnknownAnchor { line, anchor } => Self::UnknownAnchor { line, anchor },
             yaml::Error::TooLarge { line } => Self::TooLarge(line),
-            error => Self::Syntax(error.to_string()),
+            yaml::Error::Syntax { line, column, message } => Self::Syntax { line, column, message },
+            error @ yaml::Error::ExcessiveAliasing => {
+                Self::Syntax { line: 0, column: 0, message: error.to_string() }
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn documents(text: &str, options: &Options) -> Result<Vec<Node>, Error> {
     // The parser panics where a tag ends at a comma (`[!!str, a]`, libyaml-safer 0.3.0); nothing that it worked on
     // outlives it.
     let composed = catch_unwind(|| composed(text, options));
-    composed.unwrap_or_else(|_| Err(Error::Syntax("a tag must be followed by a space".to_owned())))
+    composed.unwrap_or_else(|_| Err(unplaced("a tag must be followed by a space")))
 }
 
 /// A node of a document.
@@ -264,15 +264,20 @@ impl Items {
 
 /// Describes what is wrong and where; where the construct begins that it is in, only if that is another line.
 fn syntax(error: &libyaml_safer::Error) -> Error {
-    let Some(at) = error.problem_mark() else { return Error::Syntax(error.to_string()) };
+    let Some(at) = error.problem_mark() else { return unplaced(error.to_string()) };
     let context = error.context().map(|context| format!(" {context}")).unwrap_or_default();
     let begins = error.context_mark().filter(|begins| begins.line != at.line && !context.is_empty());
     let begins = begins.map(|begins| format!(" that begins at line {}", begins.line.saturating_add(1)));
-    Error::Syntax(format!("{at}: {}{context}{}", error.problem(), begins.unwrap_or_default()))
+    let message = format!("{}{context}{}", error.problem(), begins.unwrap_or_default());
+    Error::Syntax { line: at.line.saturating_add(1), column: at.column.saturating_add(1), message }
+}
+
+fn unplaced(message: impl Into<String>) -> Error {
+    Error::Syntax { line: 0, column: 0, message: message.into() }
 }
 
 fn unexpected(line: u64) -> Error {
-    Error::Syntax(format!("line {line}: expected a value"))
+    Error::Syntax { line, column: 0, message: "expected a value".to_owned() }
 }
 
 impl Node {

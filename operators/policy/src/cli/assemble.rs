@@ -5,6 +5,7 @@
 
 mod constraint;
 mod kinds;
+mod prepare;
 mod shape;
 mod subject;
 mod warnings;
@@ -18,21 +19,21 @@ use constraint_framework::api::{
 };
 use constraint_framework::expansion::{EXPANSION_GROUP, ExpansionTemplate, ExpansionTemplates};
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
-use constraint_framework::review::Document;
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
 use super::enforcement::with_known_action;
-use super::manifest::{Manifest, ManifestError, Place, text};
+use super::manifest::{Manifest, ManifestError, text};
 use super::mutator;
 use super::native::{NativePolicies, ReadPolicies};
 use super::resource::Resources;
 use super::snippet;
 
 pub(super) use constraint::LoadedConstraint;
+use prepare::{Prepared, prepare, prepare_all};
 use shape::malformed;
 pub(super) use subject::{ResourceId, Subject};
-pub(super) use warnings::{Topic, Warning, thousands};
+pub(super) use warnings::{Topic, Warning, counted, thousands};
 
 /// Everything that is in force, and everything to judge.
 #[derive(Debug)]
@@ -84,7 +85,9 @@ impl Assembly {
 /// Everything that cannot be used. Nothing is judged then: a policy that is missing would refuse nothing.
 pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Assembly, Vec<ManifestError>> {
     let mut draft = policies(manifests, compiler);
-    manifests.iter().for_each(|manifest| draft.put_object(manifest));
+    let prepared: Vec<_> =
+        manifests.iter().filter_map(|manifest| prepare(manifest, &draft.expansion)).collect();
+    prepared.into_iter().for_each(|prepared| draft.take(prepared));
     draft.finish()
 }
 
@@ -97,7 +100,7 @@ pub(super) fn assemble_all(
     compiler: Compiler,
 ) -> Result<Assembly, Vec<ManifestError>> {
     let mut draft = policies(&manifests, compiler);
-    manifests.into_iter().for_each(|manifest| draft.put_object(&manifest));
+    prepare_all(manifests, &draft.expansion).into_iter().for_each(|prepared| draft.take(prepared));
     draft.finish()
 }
 
@@ -245,34 +248,20 @@ impl Draft {
         self.problems.extend(cyclic.map(problem));
     }
 
-    /// Takes an object, unless it was refused for its shape.
-    fn put_object(&mut self, manifest: &Manifest) {
-        if malformed(manifest).is_some() {
-            return;
-        }
-        let object = match Document::from_value(&manifest.object) {
-            Ok(object) => object,
-            Err(error) => {
-                return self
-                    .problems
-                    .push(ManifestError::at(manifest, format!("not a Kubernetes object: {error}")));
+    /// Takes an object into the inventory and among those to judge.
+    fn take(&mut self, prepared: Prepared) {
+        match prepared {
+            Ok(subject) => {
+                // What has no name cannot be referred to, and is judged all the same.
+                let object = Some(&subject.object).filter(|object| !object.name().is_empty());
+                let put = object.map(|object| self.builder.0.put_object(&AdmissionTarget, object.clone()));
+                if let Some(Err(error)) = put {
+                    let (place, message) = (Some(subject.place.clone()), error.to_string());
+                    self.problems.push(ManifestError { place, message });
+                }
+                self.subjects.push(subject);
             }
-        };
-        // What has no name cannot be referred to, and is judged all the same.
-        if !object.name().is_empty()
-            && let Err(error) = self.builder.0.put_object(&AdmissionTarget, object.clone())
-        {
-            self.problems.push(ManifestError::at(manifest, error.to_string()));
-        }
-        match self.expansion.expand(&object) {
-            Ok(resultants) => {
-                let place = Place::of(manifest);
-                self.subjects.push(Subject { place, object, resultants, resource: None });
-            }
-            Err(error) => {
-                let message = format!("expanding resource {}: {error}", object.name());
-                self.problems.push(ManifestError::at(manifest, message));
-            }
+            Err(problem) => self.problems.push(problem),
         }
     }
 

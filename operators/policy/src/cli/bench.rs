@@ -22,7 +22,7 @@ use record::Record;
 
 use super::assemble::{Assembly, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
-use super::manifest::ManifestError;
+use super::snippet::with_carets;
 use go_compat::sigs_yaml;
 
 /// Measured, and not slower.
@@ -157,13 +157,12 @@ fn run(
 ) -> Result<u8, Vec<String>> {
     // Read before anything is measured: nobody wants to learn of a misspelt name after ten minutes.
     let earlier = args.compare.as_deref().map(read).transpose()?;
-    let gathered = gather(&args.input, standard)
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let gathered = gather(&args.input, standard).map_err(|problems| with_carets(&problems))?;
     gathered.warn("bench", err);
     let resident = memory::resident();
     let started = Instant::now();
-    let mut assembly = assemble(&gathered.manifests, args.engine.compiler())
-        .map_err(|problems| problems.iter().map(ManifestError::to_string).collect::<Vec<_>>())?;
+    let mut assembly =
+        assemble(&gathered.manifests, args.engine.compiler()).map_err(|problems| with_carets(&problems))?;
     let set_up = started.elapsed();
     assembly.subjects.retain(Subject::is_no_policy);
     check(&assembly)?;

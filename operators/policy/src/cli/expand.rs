@@ -15,6 +15,7 @@ use serde_json::ser::PrettyFormatter;
 use super::assemble::{Assembly, Topic, Warning, assemble};
 use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::native::is_native;
+use super::snippet::with_carets;
 use go_compat::sigs_yaml;
 
 const EXAMPLES: &str = "\
@@ -93,18 +94,22 @@ fn run(
         images: args.images.clone(),
         tempdir: args.tempdir.clone(),
     };
-    let mut gathered = gather(&input, standard)
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let mut gathered = gather(&input, standard).map_err(|problems| with_carets(&problems))?;
     gathered.warn("expand", err);
     // Nothing is judged, so that policies need not be complete.
     gathered.manifests.retain(|manifest| !is_policy(&manifest.object));
-    let assembly = assemble(&gathered.manifests, Compiler::default())
-        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let assembly =
+        assemble(&gathered.manifests, Compiler::default()).map_err(|problems| with_carets(&problems))?;
     let about = |warning: &&Warning| {
         matches!(warning.topic, Topic::Mutator | Topic::Kind | Topic::Key | Topic::Identity)
     };
     let warnings: Vec<_> = assembly.warnings.iter().filter(about).cloned().collect();
     let _ = Warning::print(&warnings, "expand", false, err);
+    if assembly.subjects.iter().all(|subject| subject.resultants.is_empty()) {
+        let text =
+            "nothing is generated: no ExpansionTemplate among the inputs applies to an object among them";
+        let _ = Warning::print(&[Warning::general(Topic::NoObject, text)], "expand", false, err);
+    }
     let text = render(&assembly, args.format);
     let written = match &args.outputfile {
         Some(path) => std::fs::write(path, text)
@@ -203,6 +208,13 @@ spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b}]}
         let (_, json, _) = run(INPUT, Format::Json);
         let first: serde_json::Value = serde_json::from_str(json.split("---\n").next().unwrap()).unwrap();
         assert_eq!(first, documents[0].value);
+    }
+
+    #[test]
+    fn nothing_generated_is_no_silent_success() {
+        let (code, out, err) = run(&INPUT.replace("kinds: [CronJob]", "kinds: [Cronjob]"), Format::Yaml);
+        assert_eq!((code, out.as_str()), (0, ""));
+        assert!(err.starts_with("webtroller expand: warning: nothing is generated: "), "{err}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use constraint_framework::api::ConstraintTemplate;
-use constraint_framework::driver::ExpressionOutcome;
+use constraint_framework::driver::{BodyKind, BodyTrace, ExpressionOutcome};
 use constraint_framework::policyset::{Compiler, Explanation};
 use constraint_framework::review::{Document, ReviewSource};
 use serde_json::{Value, json};
@@ -17,10 +17,9 @@ use serde_json::{Value, json};
 use super::assemble::{Assembly, LoadedConstraint, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
 use super::judge::{Unplaced, review_of_subject};
-use super::manifest::ManifestError;
 use super::native;
 use super::resource::compiler;
-use super::snippet::locate;
+use super::snippet::{locate, with_carets};
 use crate::budget::unhurried;
 
 pub(super) use text::{inner, one};
@@ -91,15 +90,12 @@ pub fn explain(
 }
 
 fn run(args: &ExplainArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<String, Vec<String>> {
-    let gathered = gather(&args.input, standard)
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let gathered = gather(&args.input, standard).map_err(|problems| with_carets(&problems))?;
     gathered.warn("explain", err);
-    let assembly = assemble(&gathered.manifests, Compiler::default())
-        .map_err(|problems| problems.iter().map(ManifestError::to_string).collect::<Vec<_>>())?;
-    let of_template = |constraint: &&LoadedConstraint| constraint.constraint.id.kind != native::KIND;
-    let constraints = assembly.constraints.values().filter(of_template);
-    let constraints = constraints.filter(|constraint| args.wants_constraint(constraint));
-    let constraints: Vec<_> = constraints.collect();
+    let assembly =
+        assemble(&gathered.manifests, Compiler::default()).map_err(|problems| with_carets(&problems))?;
+    let constraints = assembly.constraints.values();
+    let constraints: Vec<_> = constraints.filter(|constraint| args.wants_constraint(constraint)).collect();
     let subjects = assembly.subjects.iter().filter(|subject| args.wants_subject(subject));
     let mut explained = Vec::new();
     for subject in subjects {
@@ -161,13 +157,14 @@ pub(super) fn of<'a>(
     constraint: &'a LoadedConstraint,
 ) -> Result<Vec<Explained<'a>>, String> {
     let id = &constraint.constraint.id;
+    if id.kind == native::KIND {
+        return of_native(assembly, subject, constraint);
+    }
     let manifest =
         assembly.templates.get(&id.kind).ok_or_else(|| format!("{id}: its template is missing"))?;
     let template = ConstraintTemplate::from_value(&manifest.object).map_err(|errors| errors.to_string())?;
     let spec = constraint.manifest.get("spec").cloned().unwrap_or_default();
-    let own = std::iter::once((&subject.object, ReviewSource::Original));
-    let implied = subject.resultants.iter().map(|resultant| (&resultant.object, ReviewSource::Generated));
-    let explained = own.chain(implied).map(|(object, source)| {
+    let explained = objects(subject).map(|(object, source)| {
         let review = review_of_subject(subject, object, source, &assembly.policies, Unplaced::Nowhere);
         let mut explanation = compiler()
             .explain(&template, &spec, &review, &assembly.policies, &unhurried())
@@ -176,6 +173,28 @@ pub(super) fn of<'a>(
         Ok(Explained { subject, object, constraint, explanation })
     });
     explained.collect()
+}
+
+/// An object, and what it generates.
+fn objects(subject: &Subject) -> impl Iterator<Item = (&Document, ReviewSource)> {
+    let implied = subject.resultants.iter().map(|resultant| (&resultant.object, ReviewSource::Generated));
+    std::iter::once((&subject.object, ReviewSource::Original)).chain(implied)
+}
+
+/// As [`of`], for a binding of one of Kubernetes' own policies.
+fn of_native<'a>(
+    assembly: &'a Assembly,
+    subject: &'a Subject,
+    constraint: &'a LoadedConstraint,
+) -> Result<Vec<Explained<'a>>, String> {
+    let mut explained = Vec::new();
+    for (object, source) in objects(subject) {
+        let review = review_of_subject(subject, object, source, &assembly.policies, Unplaced::Nowhere);
+        let found = assembly.native.explain(&constraint.constraint.id, object, review.namespace_object())?;
+        let one = |explanation| Explained { subject, object, constraint, explanation };
+        explained.extend(found.into_iter().map(one));
+    }
+    Ok(explained)
 }
 
 fn to_json(explained: &Explained<'_>) -> Value {
@@ -197,14 +216,17 @@ fn to_json(explained: &Explained<'_>) -> Value {
             })
         });
         let steps: Vec<_> = steps.collect();
-        json!({"place": body.place, "name": body.name, "violated": body.violated, "steps": steps})
+        let mut fields = json!({"place": body.place, "name": body.name, "steps": steps});
+        let held = if body.kind == BodyKind::Check { "violated" } else { "held" };
+        fields.as_object_mut().map(|fields| fields.insert(held.to_owned(), body.held.into()));
+        fields
     });
     json!({
         "constraint": constraint.constraint.id.to_string(), "engine": explanation.engine,
         "object": {"apiVersion": object.api_version(), "kind": object.kind(), "namespace": object.namespace(), "name": object.name()},
         "source": {"file": subject.place.file.display().to_string(), "line": subject.place.line},
         "matches": explanation.matches(), "matching": matching.collect::<Vec<_>>(),
-        "violated": explanation.bodies.iter().any(|body| body.violated), "bodies": bodies.collect::<Vec<_>>(),
+        "violated": explanation.bodies.iter().any(BodyTrace::is_violation), "bodies": bodies.collect::<Vec<_>>(),
     })
 }
 

@@ -1,12 +1,13 @@
 //! The inputs of `test`, `bench` and the like: files, folders, images and standard input, as `gator test` takes them.
 
+use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::assemble::{Topic, Warning};
-use super::image::{ImageError, load_image};
-use super::load::{LoadError, Skipped, load, load_reader};
-use super::manifest::Manifest;
+use super::image::load_image;
+use super::load::{Skipped, load, load_reader};
+use super::manifest::{Manifest, ManifestError};
 
 /// The name of standard input in places and messages.
 pub(super) const STANDARD_INPUT: &str = "<stdin>";
@@ -72,44 +73,23 @@ impl Gathered {
     }
 }
 
-/// The reason why there is nothing to work on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub(super) enum InputError {
-    #[error(transparent)]
-    Image(#[from] ImageError),
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    #[error("no input: {0}")]
-    Nothing(String),
-}
-
-impl InputError {
-    /// The file it is about.
-    pub(super) fn file(&self) -> Option<&Path> {
-        match self {
-            Self::Load(LoadError::Read { path, .. } | LoadError::Syntax { path, .. }) => Some(path),
-            _ => None,
-        }
-    }
-}
-
 /// Reads everything that the arguments name, in their order, and standard input last.
 ///
 /// # Errors
 /// All of them: every file that cannot be read, or that there is nothing at all.
-pub(super) fn gather(args: &InputArgs, standard: StandardInput<'_>) -> Result<Gathered, Vec<InputError>> {
-    let mut errors: Vec<InputError> = Vec::new();
+pub(super) fn gather(args: &InputArgs, standard: StandardInput<'_>) -> Result<Gathered, Vec<ManifestError>> {
+    let mut errors: Vec<ManifestError> = Vec::new();
     let mut gathered = Gathered::default();
     for image in &args.images {
         match load_image(image) {
             Ok(manifests) if manifests.is_empty() => gathered.empty.push(format!("{image} holds no object")),
             Ok(manifests) => gathered.manifests.extend(manifests),
-            Err(error) => errors.push(error.into()),
+            Err(error) => errors.push(unplaced(&error)),
         }
     }
     let named = || args.paths.iter().chain(&args.filenames);
-    let is_standard = |path: &&PathBuf| path.as_os_str() == "-";
+    // What is redirected to standard input would be read once more by that name.
+    let is_standard = |path: &&PathBuf| path.as_os_str() == "-" || path.as_os_str() == "/dev/stdin";
     for path in named().filter(|path| !is_standard(path)) {
         let loaded = load(path);
         if loaded.manifests.is_empty() && loaded.errors.is_empty() {
@@ -117,7 +97,7 @@ pub(super) fn gather(args: &InputArgs, standard: StandardInput<'_>) -> Result<Ga
         }
         gathered.manifests.extend(loaded.manifests);
         gathered.skipped.extend(loaded.skipped);
-        errors.extend(loaded.errors.into_iter().map(InputError::Load));
+        errors.extend(loaded.errors.into_iter().map(ManifestError::from));
     }
     let is_named = named().any(|path| is_standard(&path));
     if !standard.is_terminal || is_named {
@@ -134,16 +114,20 @@ pub(super) fn gather(args: &InputArgs, standard: StandardInput<'_>) -> Result<Ga
         if named().next().is_none() && args.images.is_empty() {
             gathered.empty.push("name files or folders, or send manifests to standard input".to_owned());
         }
-        errors.push(InputError::Nothing(gathered.empty.join("; ")));
+        errors.push(unplaced(&format!("no input: {}", gathered.empty.join("; "))));
     }
     if errors.is_empty() { Ok(gathered) } else { Err(errors) }
+}
+
+fn unplaced(error: &dyn fmt::Display) -> ManifestError {
+    ManifestError { place: None, message: error.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn gathered(paths: &[&Path], input: &str) -> Result<Gathered, Vec<InputError>> {
+    fn gathered(paths: &[&Path], input: &str) -> Result<Gathered, Vec<ManifestError>> {
         let args = InputArgs {
             paths: paths.iter().map(|path| path.to_path_buf()).collect(),
             ..InputArgs::default()

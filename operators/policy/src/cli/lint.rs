@@ -100,12 +100,7 @@ fn run(
     standard: StandardInput<'_>,
     err: &mut dyn Write,
 ) -> Result<Vec<Lint>, Vec<ManifestError>> {
-    let mut gathered = gather(&args.input, standard).map_err(|errors| {
-        errors
-            .iter()
-            .map(|error| ManifestError { place: None, message: error.to_string() })
-            .collect::<Vec<_>>()
-    })?;
+    let mut gathered = gather(&args.input, standard)?;
     gathered.warn("lint", err);
     // A folder of policies holds other files, too: samples, a kustomization.
     gathered.manifests.retain(|manifest| is_policy(&manifest.object));

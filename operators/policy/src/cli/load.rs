@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use super::manifest::Manifest;
+use super::manifest::{Manifest, ManifestError, Place};
 use super::resource::is_asset;
 use super::snippet::hint;
 use go_compat::sigs_yaml::{Placed, YamlError};
@@ -19,7 +19,7 @@ use go_compat::sigs_yaml::{Placed, YamlError};
 #[non_exhaustive]
 pub enum LoadError {
     /// It cannot be read.
-    #[error("{}: cannot be read: {source}", path.display())]
+    #[error("{}: {}", self.place(), self.reason())]
     Read {
         /// The file or folder.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// It is neither YAML nor JSON.
-    #[error("{}: is not {}: {source}{hint}", path.display(), format_of(path))]
+    #[error("{}: {}", self.place(), self.reason())]
     Syntax {
         /// The file.
         path: PathBuf,
@@ -36,6 +36,32 @@ pub enum LoadError {
         /// The advice on what to do, if there is any.
         hint: &'static str,
     },
+}
+
+impl LoadError {
+    fn place(&self) -> Place {
+        let (file, (line, column)) = match self {
+            Self::Read { path, .. } => (path, (0, 0)),
+            Self::Syntax { path, source, .. } => (path, source.place().unwrap_or_default()),
+        };
+        Place { file: file.clone(), line, column }
+    }
+
+    /// The message without the place.
+    fn reason(&self) -> String {
+        match self {
+            Self::Read { source, .. } => format!("cannot be read: {source}"),
+            Self::Syntax { path, source, hint } => {
+                format!("is not {}: {}{hint}", format_of(path), source.reason())
+            }
+        }
+    }
+}
+
+impl From<LoadError> for ManifestError {
+    fn from(error: LoadError) -> Self {
+        Self { place: Some(error.place()), message: error.reason() }
+    }
 }
 
 /// JSON is read as YAML, of which it is a part.

@@ -4,6 +4,7 @@
 //! (CRDs among the inputs say it), and that an object without a namespace may be of either scope.
 //! MutatingAdmissionPolicies are checked, and not applied.
 
+mod explain;
 mod literal;
 mod matching;
 mod mutating;
@@ -42,8 +43,10 @@ pub(super) struct NativePolicies {
 
 /// A policy and one of its bindings.
 #[derive(Debug)]
-struct BoundPolicy {
+pub(super) struct BoundPolicy {
     binding: ConstraintRef,
+    /// The policy as written, and the `matchResources` of the binding.
+    written: (Manifest, Value),
     program: Arc<dyn Program>,
     matching: [MatchResources; 2],
     params: Params,
@@ -135,7 +138,7 @@ impl ReadPolicies {
     }
 
     fn bind(&mut self, policy: &Manifest, binding: &Manifest, program: &Arc<dyn Program>, all: &[&Manifest]) {
-        let bound = BoundPolicy::new(&policy.object, &binding.object, program.clone(), all);
+        let bound = BoundPolicy::new(policy, &binding.object, program.clone(), all);
         match bound {
             Ok(bound) => {
                 let constraint = Constraint {
@@ -174,15 +177,17 @@ fn shown(binding: &Value) -> Value {
     shown
 }
 
+/// The part of a policy that is compiled.
+fn source(policy: &Value) -> Map<String, Value> {
+    let spec = policy.get("spec").and_then(Value::as_object);
+    let field =
+        |field: &str| Some((field.to_owned(), spec?.get(field).filter(|value| !value.is_null())?.clone()));
+    ["validations", "variables", "matchConditions", "failurePolicy"].into_iter().filter_map(field).collect()
+}
+
 fn program(policy: &Value) -> Result<Arc<dyn Program>, String> {
     let spec = policy.get("spec").and_then(Value::as_object).ok_or("/spec: is missing")?;
-    let fields = ["validations", "variables", "matchConditions", "failurePolicy"];
-    let source: Map<String, Value> = fields
-        .into_iter()
-        .filter_map(|field| {
-            Some((field.to_owned(), spec.get(field).filter(|value| !value.is_null())?.clone()))
-        })
-        .collect();
+    let source = source(policy);
     if !source.contains_key("validations") && spec.contains_key("auditAnnotations") {
         return Err("/spec/auditAnnotations: a policy without validations judges nothing here".to_owned());
     }
@@ -196,17 +201,19 @@ fn program(policy: &Value) -> Result<Arc<dyn Program>, String> {
 
 impl BoundPolicy {
     fn new(
-        policy: &Value,
+        manifest: &Manifest,
         binding: &Value,
         program: Arc<dyn Program>,
         all: &[&Manifest],
     ) -> Result<Self, String> {
+        let policy = &manifest.object;
         let name = text(binding, "/metadata/name").to_owned();
         let policy_rules =
             policy.pointer("/spec/matchConstraints").ok_or("its policy has no matchConstraints")?;
         let binding_rules = binding.pointer("/spec/matchResources").cloned().unwrap_or_default();
         Ok(Self {
             binding: ConstraintRef { kind: KIND.to_owned(), name },
+            written: (manifest.clone(), binding_rules.clone()),
             program,
             matching: [
                 MatchResources::read(policy_rules)
@@ -258,27 +265,33 @@ impl NativePolicies {
         if self.bound.is_empty() || is_native_kind(object.group(), object.kind()) {
             return Vec::new();
         }
-        let request = |object| {
-            let review = admission_review(object);
-            review.get("request").map(Value::to_string).unwrap_or_default()
-        };
-        match object.json().ok().map(|object| AdmissionTarget.request(&request(object))) {
-            Some(Ok(review)) if review.object().is_some() => {
-                self.violations_of(&review.into_builder().namespace_object(namespace.cloned()).build())
-            }
+        match creation_of(object, namespace) {
+            Ok(review) => self.violations_of(&review),
             // A policy must not pass because its object cannot be read.
-            outcome => {
-                let reason =
-                    outcome.and_then(Result::err).map_or_else(String::new, |error| format!(": {error}"));
-                let message = format!("the object cannot be read{reason}");
-                self.bound.iter().map(|bound| bound.violation(message.clone())).collect()
-            }
+            Err(message) => self.bound.iter().map(|bound| bound.violation(message.clone())).collect(),
         }
     }
 
     /// The violations of a request.
     pub(super) fn violations_of(&self, review: &Review) -> Vec<Violation> {
         self.bound.iter().flat_map(|bound| bound.violations(review, &self.plurals)).collect()
+    }
+}
+
+/// The review of an object's creation. `namespace` is its Namespace, where that is known.
+pub(super) fn creation_of(object: &Document, namespace: Option<&Document>) -> Result<Review, String> {
+    let request = |object| {
+        let review = admission_review(object);
+        review.get("request").map(Value::to_string).unwrap_or_default()
+    };
+    match object.json().ok().map(|object| AdmissionTarget.request(&request(object))) {
+        Some(Ok(review)) if review.object().is_some() => {
+            Ok(review.into_builder().namespace_object(namespace.cloned()).build())
+        }
+        outcome => {
+            let reason = outcome.and_then(Result::err).map_or_else(String::new, |error| format!(": {error}"));
+            Err(format!("the object cannot be read{reason}"))
+        }
     }
 }
 

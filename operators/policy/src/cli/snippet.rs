@@ -17,7 +17,8 @@ use go_compat::yaml::{self, Kind, Node, Options, Version};
 use serde_json::Value;
 
 use super::color::{Color, Stream, paint};
-use super::manifest::{Manifest, ManifestError, Place};
+use super::manifest::{Manifest, ManifestError, Place, text};
+use super::native;
 
 /// The problems that the errors of a template's code are, one for each cause.
 ///
@@ -132,6 +133,12 @@ pub(super) fn caret(problem: &ManifestError) -> String {
     text
 }
 
+/// Each problem as text, with its line and a caret where it has a column.
+pub(super) fn with_carets(problems: &[ManifestError]) -> Vec<String> {
+    let text = |problem| format!("{problem}\n{}", caret(problem)).trim_end().to_owned();
+    problems.iter().map(text).collect()
+}
+
 /// The place in its file of one in the code of a template, such as `template:5:3`.
 pub(super) fn place_of(location: &str, manifest: &Manifest) -> Option<Place> {
     let mut parts = location.rsplitn(3, ':');
@@ -161,6 +168,12 @@ pub(super) fn locate(explanation: &mut Explanation, manifest: &Manifest) {
 
 /// The text of a module or an expression: `template`, `libs[0]`, `source/validations/0/expression`.
 fn source(name: &str, template: &Value) -> Option<String> {
+    if text(template, "/kind") == native::KIND {
+        return template
+            .pointer(&format!("/spec{}", name.strip_prefix("source")?))?
+            .as_str()
+            .map(str::to_owned);
+    }
     let template = ConstraintTemplate::from_value(template).ok()?;
     let sources = template.target()?.sources();
     let of = |engine: &str| sources.iter().find(|code| code.engine == engine).map(|code| code.source.clone());

@@ -16,6 +16,7 @@ use requirement::{Gvk, Requirement};
 
 use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::manifest::{Manifest, ManifestError, Place};
+use super::snippet::with_carets;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,11 +89,10 @@ fn run(args: &SyncTestArgs, standard: StandardInput<'_>, err: &mut dyn Write) ->
         images: args.images.clone(),
         tempdir: args.tempdir.clone(),
     };
-    let gathered = gather(&input, standard)
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let gathered = gather(&input, standard).map_err(|problems| with_carets(&problems))?;
     gathered.warn("sync test", err);
     let resources = Resources::read(&gathered.manifests, args.force_omit_gvk_manifest)
-        .map_err(|problems| problems.iter().map(ManifestError::to_string).collect::<Vec<_>>())?;
+        .map_err(|problems| with_carets(&problems))?;
     let missing = resources.missing();
     if missing.is_empty() { Ok(resources.required.len()) } else { Err(missing) }
 }

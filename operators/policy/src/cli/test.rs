@@ -23,9 +23,9 @@ use constraint_framework::policyset::Compiler;
 
 use super::assemble::{Assembly, Subject, Topic, Warning, assemble_all};
 use super::engine_args::EngineArgs;
-use super::input::{Gathered, InputArgs, InputError, StandardInput, gather};
+use super::input::{Gathered, InputArgs, StandardInput, gather};
 use super::judge::{JudgeOptions, PlacedViolation, Times, Unplaced, idle, judge, overlooked};
-use super::manifest::{ManifestError, Place};
+use super::manifest::ManifestError;
 use super::prints::Prints;
 use super::progress::Progress;
 use super::resource::{self, Resources};
@@ -149,8 +149,7 @@ fn run(
     err: &mut dyn Write,
 ) -> Result<u8, Failure> {
     let started = Instant::now();
-    let mut gathered = gather(&args.input, standard)
-        .map_err(|errors| Failure::Problems(errors.iter().map(problem).collect()))?;
+    let mut gathered = gather(&args.input, standard).map_err(Failure::Problems)?;
     args.engine.apply(&mut gathered.manifests);
     let prints = Arc::new(Prints::default());
     let mut manifests = std::mem::take(&mut gathered.manifests);
@@ -244,14 +243,6 @@ fn compiler(args: &TestArgs, prints: &Arc<Prints>) -> Compiler {
     let listener: Arc<dyn Listener> = prints.clone();
     let compiler = args.engine.of(resource::compiler());
     if args.verbose { compiler.with_print_listener(&listener) } else { compiler }
-}
-
-fn problem(error: &InputError) -> ManifestError {
-    // The message begins with the file.
-    let place = error.file().map(|file| Place { file: file.to_owned(), ..Place::default() });
-    let text = error.to_string();
-    let message = place.as_ref().and_then(|place| text.strip_prefix(&format!("{}: ", place.file.display())));
-    ManifestError { message: message.unwrap_or(&text).to_owned(), place }
 }
 
 #[cfg(test)]

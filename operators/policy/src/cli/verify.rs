@@ -159,6 +159,9 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
         Format::Junit => export::junit(&reports)?,
     };
     unless_closed(out.write_all(report.as_bytes()).and_then(|()| out.flush()))?;
+    if args.output != Format::Text && passed && !reports.iter().any(SuiteReport::ran) {
+        let _ = writeln!(err, "webtroller verify: warning: nothing ran");
+    }
     if args.output == Format::Text {
         let _ = writeln!(err, "{}", summary(&reports));
         let has_failed = |report: &SuiteReport| {

@@ -4,14 +4,14 @@ use std::cell::Cell;
 
 use cel_compat::{EvalError as CelError, Evaluation, Key, Value};
 
-use crate::driver::explain::{BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
+use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
 use crate::driver::{Budget, Case};
 
 use super::program::{CelProgram, Condition};
 use super::subject::Subject;
 
 /// The names whose values are shown.
-const ROOTS: [&str; 5] = ["object", "oldObject", "request", "namespaceObject", "variables"];
+const ROOTS: [&str; 6] = ["object", "oldObject", "request", "namespaceObject", "params", "variables"];
 
 impl CelProgram {
     /// Evaluates each condition and each validation. A validation that is false is a violation.
@@ -26,10 +26,12 @@ impl CelProgram {
             let place = format!("source/matchConditions/{position}");
             let step = self.step(&mut evaluation, &place, condition);
             excluded = excluded || step.outcome == ExpressionOutcome::Failed;
+            let held = step.outcome == ExpressionOutcome::Held;
             traces.push(BodyTrace {
+                kind: BodyKind::Condition,
                 place,
                 name: "condition".to_owned(),
-                violated: false,
+                held,
                 steps: vec![step],
             });
         }
@@ -40,8 +42,9 @@ impl CelProgram {
             if excluded {
                 step.outcome = ExpressionOutcome::NotReached;
             }
-            let violated = step.outcome == ExpressionOutcome::Failed;
-            traces.push(BodyTrace { place, name: "validation".to_owned(), violated, steps: vec![step] });
+            let held = step.outcome == ExpressionOutcome::Failed;
+            let (kind, name) = (BodyKind::Check, "validation".to_owned());
+            traces.push(BodyTrace { kind, place, name, held, steps: vec![step] });
         }
         traces
     }

@@ -10,12 +10,18 @@
 //!   not c.livenessProbe
 //! ```
 
-use rego_compat::{Coverage, Module, Query, Range, Rules, Scope, Silent, Suite, Value as RegoValue};
+mod covered;
 
-use crate::driver::explain::{BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
+use std::collections::BTreeMap;
+
+use rego_compat::{Module, Query, Range, Rules, Scope, Silent, Value as RegoValue};
+
+use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
 use crate::driver::{Budget, CompileError};
 
 use super::from_findings;
+
+const VIOLATION: &str = "violation";
 
 /// The subject of a request to a source.
 pub(super) struct Question<'a> {
@@ -26,25 +32,75 @@ pub(super) struct Question<'a> {
     pub(super) budget: &'a Budget,
 }
 
-/// The traces of all `violation` rules of the first module.
+/// The traces of all `violation` rules of the first module, then those of all other rules.
 pub(super) fn bodies(question: &Question<'_>) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
     let Some(entry) = question.modules.first() else { return Ok(Vec::new()) };
-    let suite = Suite::compile_covered(question.modules, &Rules::default())
-        .map_err(|findings| from_findings(&findings))?;
-    // Nothing ran, so that every place is one that was not passed.
-    let mut places = suite.report(&Coverage::default());
-    let ranges = places.remove(entry.name()).unwrap_or_default().not_covered;
-    let starts: Vec<_> = entry.rule_places().map(|(_, line, column)| (line, column)).collect();
-    let rules = entry.rule_places().filter(|(name, _, _)| *name == "violation");
-    let traces = rules.map(|(name, line, column)| {
+    let run = covered::Run::of(question).map_err(|findings| from_findings(&findings))?;
+    let rules = question.modules.iter().flat_map(rules_of);
+    let trace = |rule: RulePlace<'_>| {
+        let is_entry = rule.module.name() == entry.name();
+        let known = is_entry && !rule.has_arguments();
+        let steps = if known { question.steps(rule.module, &rule.literals(&run)) } else { Vec::new() };
+        let (kind, held) = if is_entry && rule.name == VIOLATION {
+            (BodyKind::Check, steps.iter().all(|step| step.outcome == ExpressionOutcome::Held))
+        } else {
+            (BodyKind::Rule, run.held(rule.module, rule.range))
+        };
+        let (line, column) = rule.range.start;
+        let place = format!("{}:{line}:{column}", rule.module.name());
+        BodyTrace { kind, place, name: rule.full_name(is_entry), held, steps }
+    };
+    let (checks, others): (Vec<_>, Vec<_>) =
+        rules.map(trace).partition(|trace| trace.kind == BodyKind::Check);
+    Ok(checks.into_iter().chain(others).collect())
+}
+
+/// A rule of a module, up to the next one.
+struct RulePlace<'a> {
+    module: &'a Module,
+    name: &'a str,
+    range: Range,
+}
+
+/// The rules of a module but for defaults, which hold where no other rule of the name does.
+fn rules_of(module: &Module) -> Vec<RulePlace<'_>> {
+    let starts: Vec<_> = module.rule_places().map(|(_, line, column)| (line, column)).collect();
+    let rule = |(name, line, column)| {
         let next = starts.iter().filter(|start| **start > (line, column)).min().copied();
-        let rule = Range { start: (line, column), end: next.unwrap_or((u32::MAX, u32::MAX)) };
-        let steps = question.steps(entry, &literals(&ranges, rule));
-        let violated = steps.iter().all(|step| step.outcome == ExpressionOutcome::Held);
-        let place = format!("{}:{line}:{column}", entry.name());
-        BodyTrace { place, name: name.to_owned(), violated, steps }
-    });
-    Ok(traces.collect())
+        let range = Range { start: (line, column), end: next.unwrap_or((u32::MAX, u32::MAX)) };
+        RulePlace { module, name, range }
+    };
+    module.rule_places().map(rule).filter(|rule| !rule.is_default()).collect()
+}
+
+impl RulePlace<'_> {
+    fn text(&self) -> String {
+        slice(self.module.source(), self.range)
+    }
+
+    fn is_default(&self) -> bool {
+        self.text().strip_prefix("default").is_some_and(|rest| rest.starts_with(char::is_whitespace))
+    }
+
+    /// True if the rule is a function.
+    fn has_arguments(&self) -> bool {
+        self.text().strip_prefix(self.name).is_some_and(|rest| rest.trim_start().starts_with('('))
+    }
+
+    fn full_name(&self, is_entry: bool) -> String {
+        if is_entry {
+            self.name.to_owned()
+        } else {
+            format!("data.{}.{}", self.module.package().join("."), self.name)
+        }
+    }
+
+    /// The expressions of the body; an `else` is none.
+    fn literals(&self, run: &covered::Run) -> Vec<Range> {
+        let mut literals = literals(run.ranges(self.module), self.range);
+        literals.retain(|range| !slice(self.module.source(), *range).starts_with("else"));
+        literals
+    }
 }
 
 /// The expressions directly in the body of a rule: behind its head, in no other expression, before the next rule. The
@@ -60,6 +116,13 @@ fn literals(ranges: &[Range], rule: Range) -> Vec<Range> {
 }
 
 impl Question<'_> {
+    /// The data with one more document.
+    fn data_with(&self, name: &str, value: RegoValue) -> RegoValue {
+        let RegoValue::Object(own) = &self.data else { return self.data.clone() };
+        let pairs = own.iter().map(|(key, value)| (key.clone(), value.clone()));
+        RegoValue::from(pairs.chain([(RegoValue::from(name), value)]).collect::<BTreeMap<_, _>>())
+    }
+
     fn steps(&self, module: &Module, literals: &[Range]) -> Vec<ExpressionTrace> {
         let mut steps: Vec<ExpressionTrace> = Vec::new();
         let mut bindings = Vec::new();
@@ -73,7 +136,7 @@ impl Question<'_> {
                 self.ask(&slice(module.source(), Range { start, end: literal.end }), &mut bindings)
             };
             let held = outcome == ExpressionOutcome::Held;
-            let values = if stopped { Vec::new() } else { self.values(&text, &bindings) };
+            let values = if stopped { Vec::new() } else { self.values(module, &text, &bindings) };
             stopped = stopped || !held;
             let place = format!("{}:{}:{}", module.name(), literal.start.0, literal.start.1);
             steps.push(ExpressionTrace { place, text, outcome, values });
@@ -103,17 +166,16 @@ impl Question<'_> {
         }
     }
 
-    /// The variables and the parts of the input that an expression names.
-    fn values(&self, text: &str, bindings: &[(String, String)]) -> Vec<(String, String)> {
-        let names: Vec<&str> = bindings.iter().map(|(name, _)| name.as_str()).collect();
-        let roots: Vec<&str> = names.iter().copied().chain(["input"]).collect();
-        let found = references(text, &roots).into_iter().filter_map(|reference| {
+    /// The variables, the parts of the input and the rules that an expression names.
+    fn values(&self, module: &Module, text: &str, bindings: &[(String, String)]) -> Vec<(String, String)> {
+        let names = bindings.iter().map(|(name, _)| name.as_str());
+        let roots: Vec<&str> = names.chain(["input"]).chain(module.rule_names()).collect();
+        let found = references(text, &roots).into_iter().map(|reference| {
             let root = reference.split('.').next().unwrap_or_default();
-            if root == "input" {
-                return Some((reference.clone(), self.value(&reference)));
+            match bindings.iter().find(|(name, _)| name == root) {
+                Some((name, value)) => (name.clone(), value.clone()),
+                None => (reference.clone(), self.value(&reference)),
             }
-            let (name, value) = bindings.iter().find(|(name, _)| name == root)?;
-            Some((name.clone(), value.clone()))
         });
         let mut values: Vec<(String, String)> = Vec::new();
         for entry in found {
@@ -125,10 +187,9 @@ impl Question<'_> {
     }
 
     fn value(&self, reference: &str) -> String {
-        let query = Query::compile(&[], reference, &Scope::default(), &Rules::default());
-        let solved = query
-            .ok()
-            .and_then(|query| query.solve(&self.input, &RegoValue::new_object(), self.budget, &Silent).ok());
+        let query = Query::compile(self.modules, reference, &self.scope, &Rules::default());
+        let solved =
+            query.ok().and_then(|query| query.solve(&self.input, &self.data, self.budget, &Silent).ok());
         let value = solved.and_then(|found| found.into_iter().next()?.values.into_iter().next());
         value.map_or_else(|| "undefined".to_owned(), |value| shown(&value.to_string()))
     }

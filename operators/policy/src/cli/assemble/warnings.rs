@@ -82,6 +82,12 @@ impl Warning {
     }
 }
 
+/// `1 object`, `1,551 objects`.
+pub(in crate::cli) fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", thousands(number))
+}
+
 /// 1551 as `1,551`.
 pub(in crate::cli) fn thousands(number: usize) -> String {
     let digits = number.to_string();

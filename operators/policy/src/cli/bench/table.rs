@@ -4,14 +4,15 @@ use std::fmt::Write;
 
 use super::compare::{Change, Comparison, Verdict};
 use super::record::{Latency, Record};
+use crate::cli::assemble::counted;
 
 pub(super) fn record(record: &Record) -> String {
     let mut text = format!(
-        "{} templates, {} constraints, {} objects with {} violations; {} reviews of each object in {} rounds",
-        record.templates,
-        record.constraints.len(),
-        record.objects,
-        record.violations,
+        "{}, {}, {} with {}; {} reviews of each object in {} rounds",
+        counted(record.templates, "template"),
+        counted(record.constraints.len(), "constraint"),
+        counted(record.objects, "object"),
+        counted(record.violations, "violation"),
         record.iterations,
         record.rounds
     );

@@ -108,3 +108,89 @@ fn a_name_that_nothing_has_is_an_error() {
     assert_eq!(code, 1);
     assert!(text.contains("constraints among the inputs: Named/short-names; objects: Pod/web"), "{text}");
 }
+
+const HELPERS: &str = r#"
+apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
+metadata: {name: owned}
+spec:
+  crd: {spec: {names: {kind: Owned}}}
+  targets:
+  - target: admission.k8s.gatekeeper.sh
+    rego: |
+      package owned
+      violation[{"msg": "no owner"}] {
+        not has_owner
+      }
+      default has_name = false
+      has_owner {
+        labels.owner == names[_]
+      }
+      names[name] { name := ["a", "b"][_]; has_name }
+      has_name { named(input.review.object.metadata) }
+      named(metadata) { metadata.name != "" }
+      labels := input.review.object.metadata.labels
+---
+{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: Owned, metadata: {name: owned}}
+---
+"#;
+
+#[test]
+fn rules_that_decide_are_explained_too() {
+    let pod = |owner: &str| {
+        format!("{{apiVersion: v1, kind: Pod, metadata: {{name: web, labels: {{owner: {owner}}}}}}}")
+    };
+    let (_, json, text) = run(&format!("{HELPERS}{}", pod("c")), None);
+    assert!(
+        text.contains(
+            "  violation at template:2:1 is violated\n    holds        not has_owner\n                 has_owner = undefined\n  \
+             has_owner at template:6:1 does not hold\n    fails        labels.owner == names[_]\n"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("labels.owner = \"c\"\n                 names = [\"a\",\"b\"]\n"), "{text}");
+    let bodies = json[0]["bodies"].as_array().unwrap();
+    let held = |name: &str| &bodies.iter().find(|body| body["name"] == name).unwrap()["held"];
+    for (name, expected) in [("has_owner", false), ("names", true), ("named", true), ("labels", true)] {
+        assert_eq!(*held(name), expected, "{name}");
+    }
+    let (_, _, text) = run(&format!("{HELPERS}{}", pod("a")), None);
+    assert!(
+        text.contains("finds nothing\n    fails        not has_owner\n                 has_owner = true\n"),
+        "{text}"
+    );
+}
+
+const NATIVE: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: few}
+spec:
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]}
+  matchConditions: [{name: counted, expression: has(object.spec.replicas)}]
+  validations: [{expression: object.spec.replicas <= int(params.data.max)}]
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: few-everywhere}, spec: {policyName: few, validationActions: [Deny], paramRef: {name: limits, namespace: shop, parameterNotFoundAction: Deny}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: limits, namespace: shop}, data: {max: '3'}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 5}}
+";
+
+#[test]
+fn policies_of_kubernetes_are_explained_with_their_parameters() {
+    let (code, json, text) = run(NATIVE, Some("few-everywhere"));
+    assert_eq!(code, 0, "{text}");
+    let found = |kind: &str| {
+        let list = json.as_array().unwrap();
+        list.iter().find(|one| one["object"]["kind"] == kind).unwrap().clone()
+    };
+    assert_eq!((&found("ConfigMap")["matches"], &found("ConfigMap")["bodies"]), (&json!(false), &json!([])));
+    let one = found("Deployment");
+    assert_eq!((&one["violated"], &one["bodies"][0]["held"]), (&json!(true), &json!(true)));
+    let step = &one["bodies"][1]["steps"][0];
+    assert_eq!(step["outcome"], "failed");
+    assert_eq!(step["values"], json!({"object.spec.replicas": "5", "params.data.max": "\"3\""}));
+    assert!(text.contains("  spec.matchConstraints matches: {"), "{text}");
+}

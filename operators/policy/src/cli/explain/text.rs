@@ -7,12 +7,14 @@
 //!     yes  count := input.review.object.spec.replicas
 //! ```
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use constraint_framework::driver::{BodyTrace, ExpressionOutcome, ExpressionTrace};
+use constraint_framework::driver::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace};
 use constraint_framework::policyset::Explanation;
 
 use crate::cli::color::{Color, Stream, paint};
+use crate::cli::native;
 
 use super::{Explained, word};
 
@@ -39,26 +41,57 @@ pub(in crate::cli) fn inner(explanation: &Explanation) -> String {
     if explanation.matching.is_empty() {
         text.push_str("  matches: the constraint has no spec.match\n");
     }
+    let block = if explanation.engine == native::KIND { "spec" } else { "spec.match" };
     for step in &explanation.matching {
         let outcome = match &step.outcome {
             Ok(true) => paint("matches", Color::Green, Stream::Out),
             Ok(false) => paint("does not match", Color::Yellow, Stream::Out),
             Err(error) => paint(&format!("cannot be decided: {error}"), Color::Red, Stream::Out),
         };
-        let _ = writeln!(text, "  spec.match.{} {outcome}: {}", step.criterion, step.wanted);
+        let _ = writeln!(text, "  {block}.{} {outcome}: {}", step.criterion, step.wanted);
     }
     if explanation.bodies.is_empty() && explanation.matches() {
         text.push_str("  the policy cannot be explained\n");
     }
-    explanation.bodies.iter().for_each(|each| body(each, &mut text));
+    shown(&explanation.bodies).into_iter().for_each(|each| body(each, &mut text));
     text
 }
 
+/// The bodies that decide, and behind them the rules that an expression refers to which does not hold, or holds for a `not`.
+fn shown(bodies: &[BodyTrace]) -> Vec<&BodyTrace> {
+    let (mut shown, mut rest): (Vec<_>, Vec<_>) = bodies.iter().partition(|body| body.kind != BodyKind::Rule);
+    let mut position = 0;
+    while let Some(body) = shown.get(position) {
+        let names: BTreeSet<&str> = body.steps.iter().filter(decides).flat_map(named).collect();
+        let (more, others) = rest
+            .into_iter()
+            .partition(|rule: &&BodyTrace| !rule.steps.is_empty() && names.contains(rule.name.as_str()));
+        let more: Vec<_> = more;
+        shown.extend(more);
+        rest = others;
+        position = position.saturating_add(1);
+    }
+    shown
+}
+
+fn decides(step: &&ExpressionTrace) -> bool {
+    match step.outcome {
+        ExpressionOutcome::Held => step.text.starts_with("not "),
+        ExpressionOutcome::NotReached => false,
+        _ => true,
+    }
+}
+
+fn named(step: &ExpressionTrace) -> impl Iterator<Item = &str> {
+    step.values.iter().filter_map(|(name, _)| name.split('.').next())
+}
+
 fn body(body: &BodyTrace, text: &mut String) {
-    let verdict = if body.violated {
-        paint("is violated", Color::Red, Stream::Out)
-    } else {
-        paint("finds nothing", Color::Green, Stream::Out)
+    let verdict = match (body.kind, body.held) {
+        (BodyKind::Check, true) => paint("is violated", Color::Red, Stream::Out),
+        (BodyKind::Check, false) => paint("finds nothing", Color::Green, Stream::Out),
+        (_, true) => "holds".to_owned(),
+        (_, false) => "does not hold".to_owned(),
     };
     let _ = writeln!(text, "  {} at {} {verdict}", body.name, body.place);
     body.steps.iter().for_each(|each| step(each, text));

@@ -1,11 +1,13 @@
 //! The rules of `lint`.
 
+use std::collections::BTreeSet;
+
 use constraint_framework::api::{
     CONSTRAINTS_GROUP, ConstraintTemplate, RegoSource, TEMPLATES_GROUP, TargetSpec,
 };
 use constraint_framework::inventory::Reads;
 use regex::Regex;
-use rego_compat::{Module, RegoVersion, Rules};
+use rego_compat::{Module, RegoVersion, Rules, Segment};
 use serde_json::Value;
 
 use crate::cli::manifest::{Manifest, Place};
@@ -21,7 +23,10 @@ pub(super) const RULES: &[(&str, &str)] = &[
     ),
     ("unused-parameter", "A parameter of the schema is not read by the policy."),
     ("undeclared-parameter", "The policy reads a parameter that is not in the schema: it is never set."),
-    ("delete-without-object", "On DELETE there is no new object: a policy in CEL sees null."),
+    (
+        "delete-without-object",
+        "On DELETE there is no new object: a policy in CEL sees null, one in Rego the object that is deleted.",
+    ),
     ("unindexed-join", "The policy goes through all objects of the inventory for each review."),
     ("not-deterministic", "The same object may be judged differently from one time to the next."),
     ("old-rego", "The policy is written in Rego before 1.0."),
@@ -96,19 +101,43 @@ fn of_template(manifest: &Manifest) -> Vec<Lint> {
     if let Some(rego) = &rego {
         lints.extend(of_rego(manifest, rego));
     }
-    if let Some(cel) = cel.map(|cel| cel.to_string()) {
-        let operations = manifest.object.pointer("/spec/targets/0/operations").and_then(Value::as_array);
-        let deletes = operations.into_iter().flatten().any(|word| word == "DELETE" || word == "*");
-        if deletes && !cel.contains("anyObject") && !cel.contains("oldObject") {
-            let message = "the template asks for DELETE, where object is null in CEL: use variables.anyObject, or oldObject";
-            lints.push(at(manifest, "delete-without-object", message));
-        }
-    }
+    lints.extend(of_deletion(manifest, rego.as_ref(), cel.as_ref()));
     if text(&manifest.object, "/metadata/annotations/description").is_empty() {
         let message = "there is no annotation `description`: reports and catalogues show it";
         lints.push(at(manifest, "no-description", message));
     }
     lints
+}
+
+/// A template that asks for DELETE and does not look at what that means.
+fn of_deletion(manifest: &Manifest, rego: Option<&RegoSource>, cel: Option<&Value>) -> Vec<Lint> {
+    let operations = manifest.object.pointer("/spec/targets/0/operations").and_then(Value::as_array);
+    if !operations.into_iter().flatten().any(|word| word == "DELETE" || word == "*") {
+        return Vec::new();
+    }
+    let mut messages = Vec::new();
+    let cel = cel.map(Value::to_string);
+    if cel.is_some_and(|cel| !cel.contains("anyObject") && !cel.contains("oldObject")) {
+        messages.push("the template asks for DELETE, where object is null in CEL: use variables.anyObject, or oldObject");
+    }
+    let reads = |rego: &RegoSource, name: &str| code_of(rego).any(|line| line.contains(name));
+    let deletes = |rego: &&RegoSource| {
+        let knows = ["review.operation", "review.oldObject"].iter().any(|name| reads(rego, name));
+        reads(rego, "review.object") && !knows
+    };
+    if rego.filter(deletes).is_some() {
+        messages.push(
+            "the template asks for DELETE, where input.review.object is the object that is deleted: one that violates the \
+             policy cannot be deleted; look at input.review.operation",
+        );
+    }
+    messages.into_iter().map(|message| at(manifest, "delete-without-object", message)).collect()
+}
+
+/// The lines of a template's code, without comments.
+fn code_of(rego: &RegoSource) -> impl Iterator<Item = &str> {
+    let lines = std::iter::once(&rego.rego).chain(&rego.libs).flat_map(|text| text.lines());
+    lines.map(|line| line.split('#').next().unwrap_or_default())
 }
 
 /// Parameters are looked for by name in the text of the code: one that is read by a computed name counts as read.
@@ -173,8 +202,12 @@ fn of_rego(manifest: &Manifest, rego: &RegoSource) -> Vec<Lint> {
         let message = "the policy is written in Rego before 1.0: --fix rewrites it with `if` and `contains`, and sets `version: v1` in the code's source";
         lints.push(at(manifest, "old-rego", message));
     }
-    if is_unindexed(rego) == Some(true) {
-        let message = "the policy reads the inventory without an equation that selects objects: each review goes through all of them";
+    if let Some(kinds) = unindexed(rego).filter(|kinds| !kinds.is_empty()) {
+        let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+        let message = format!(
+            "the policy reads the inventory without an equation that selects objects: each review goes through all objects \
+             of it ({kinds}); with 1,000 of them an audit looks at 1,000,000"
+        );
         lints.push(at(manifest, "unindexed-join", message));
     }
     lints
@@ -186,8 +219,8 @@ fn placed(manifest: &Manifest, place: &str, rule: &'static str, message: String)
     Lint { place: place.unwrap_or_else(|| lint.place.clone()), ..lint }
 }
 
-/// Returns true if the policy reads objects of the inventory that no equation selects; `None` where it reads none.
-fn is_unindexed(rego: &RegoSource) -> Option<bool> {
+/// The kinds of the objects that the policy reads without an equation that selects them; `None` where it reads no inventory.
+fn unindexed(rego: &RegoSource) -> Option<BTreeSet<String>> {
     let version = if rego.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
     let mut modules = vec![Module::parse("template", &rego.rego, version).ok()?];
     for (position, text) in rego.libs.iter().enumerate() {
@@ -196,7 +229,19 @@ fn is_unindexed(rego: &RegoSource) -> Option<bool> {
     let package = modules.first()?.package().join(".");
     let compiled =
         rego_compat::compile(&modules, &format!("data.{package}.violation"), &Rules::default()).ok()?;
-    Some(!Reads::of(&compiled)?.is_indexed())
+    Some(Reads::of(&compiled)?.unindexed().map(kind_at).collect())
+}
+
+/// The kind at `cluster[version][kind]` or `namespace[name][version][kind]` of the inventory.
+fn kind_at(path: &[Segment]) -> String {
+    let place = match path.first() {
+        Some(Segment::Key(scope)) if scope == "cluster" => 2,
+        _ => 3,
+    };
+    match path.get(place) {
+        Some(Segment::Key(kind)) => kind.clone(),
+        _ => "every kind".to_owned(),
+    }
 }
 
 /// The names that a pattern finds, each once.

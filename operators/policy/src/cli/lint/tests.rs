@@ -83,6 +83,13 @@ fn each_flaw_has_its_rule() {
     assert_eq!(rules(&old, CONSTRAINT), ["old-rego"]);
     let join = TEMPLATE.replace("input.parameters.max\n", "input.parameters.max\n            some x in data.inventory.cluster[\"v1\"].Namespace\n            x.metadata.name != \"a\"\n");
     assert_eq!(rules(&join, CONSTRAINT), ["unindexed-join"]);
+    let deletes = TEMPLATE.replace("[CREATE]", "[CREATE, DELETE]");
+    assert_eq!(rules(&deletes, CONSTRAINT), ["delete-without-object"]);
+    let knows = deletes.replace(
+        "input.parameters.max\n",
+        "input.parameters.max\n            input.review.operation != \"DELETE\"\n",
+    );
+    assert_eq!(rules(&knows, CONSTRAINT), Vec::<String>::new());
 }
 
 #[test]

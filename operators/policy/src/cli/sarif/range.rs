@@ -46,29 +46,51 @@ fn word_end(lines: &[String], index: usize, column: u64) -> Option<(usize, u64)>
 }
 
 /// Behind the last letter of the object that begins in a line: a document up to the next `---`, an item of a list up to a line
-/// that is indented no deeper, JSON up to the bracket in the same column.
+/// that is indented no deeper, JSON and its like up to the bracket that closes it.
 fn object_end(lines: &[String], index: usize) -> Option<(usize, u64)> {
     let first = lines.get(index)?;
-    let depth = indent(first);
     let begin = first.trim_start();
-    let behind = || lines.iter().enumerate().skip(index.saturating_add(1));
-    let end = if begin.starts_with(['{', '[']) {
-        let closes = |line: &str| indent(line) == depth && line.trim_start().starts_with(['}', ']']);
-        let one_line = begin.trim_end_matches(',').ends_with(['}', ']']);
-        if one_line { index } else { behind().find(|(_, line)| closes(line)).map_or(index, |(end, _)| end) }
-    } else {
-        let is_item = begin.starts_with("- ");
-        let is_over = |line: &str| {
-            let filled = !line.trim().is_empty();
-            filled && (line.starts_with("---") || is_item && indent(line) <= depth)
-        };
-        let next = behind().find(|(_, line)| is_over(line)).map_or(lines.len(), |(next, _)| next);
-        let is_content = |line: &String| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-        let last = lines.iter().take(next).rposition(is_content);
-        last.unwrap_or(index).max(index)
+    if begin.starts_with(['{', '[']) {
+        return bracket_end(lines, index);
+    }
+    let is_item = begin.starts_with("- ");
+    let is_over = |line: &str| {
+        let filled = !line.trim().is_empty();
+        filled && (line.starts_with("---") || is_item && indent(line) <= indent(first))
     };
+    let mut behind = lines.iter().enumerate().skip(index.saturating_add(1));
+    let next = behind.find(|(_, line)| is_over(line)).map_or(lines.len(), |(next, _)| next);
+    let is_content = |line: &String| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let last = lines.iter().take(next).rposition(is_content);
+    let end = last.unwrap_or(index).max(index);
     let width = lines.get(end)?.trim_end().chars().count();
     Some((end.saturating_add(1), u64::try_from(width).ok()?.saturating_add(1)))
+}
+
+/// Behind the bracket that closes the first one of a line. A quote opens a string where a value may begin.
+fn bracket_end(lines: &[String], index: usize) -> Option<(usize, u64)> {
+    let (mut depth, mut quote) = (0_usize, None);
+    for (number, line) in lines.iter().enumerate().skip(index) {
+        let (mut previous, mut escaped) = (' ', false);
+        for (column, letter) in line.chars().enumerate() {
+            match letter {
+                _ if escaped => escaped = false,
+                '\\' if quote == Some('"') => escaped = true,
+                _ if quote == Some(letter) => quote = None,
+                _ if quote.is_some() => {}
+                '"' | '\'' if !previous.is_alphanumeric() => quote = Some(letter),
+                '{' | '[' => depth = depth.saturating_add(1),
+                '}' | ']' if depth <= 1 => {
+                    let behind = u64::try_from(column).ok()?.saturating_add(2);
+                    return Some((number.saturating_add(1), behind));
+                }
+                '}' | ']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            previous = letter;
+        }
+    }
+    None
 }
 
 fn indent(line: &str) -> usize {
@@ -79,7 +101,7 @@ fn indent(line: &str) -> usize {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "# two\nkind: A\nspec:\n  é: |\n    x y.z(1)\n\n---\nkind: List\nitems:\n- kind: B\n  a: 1\n- kind: C\n{\n  \"a\": {}\n}\n{\"b\": 1}\n";
+    const TEXT: &str = "# two\nkind: A\nspec:\n  é: |\n    x y.z(1)\n\n---\nkind: List\nitems:\n- kind: B\n  a: 1\n- kind: C\n{\n  \"a\": {}\n}\n{\"b\": 1}\n{a: [\"}\\\"\"],\n b: it's, c: '}',\n d: {e: [1]}} # f\n";
 
     fn region(line: u64, column: u64) -> Vec<u64> {
         let folder = tempfile::tempdir().unwrap();
@@ -96,6 +118,7 @@ mod tests {
         assert_eq!(region(10, 0), [10, 0, 11, 7]);
         assert_eq!(region(13, 0), [13, 0, 15, 2]);
         assert_eq!(region(16, 0), [16, 0, 16, 9]);
+        assert_eq!(region(17, 0), [17, 0, 19, 14]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::panic::resume_unwind;
+use std::sync::mpsc;
 use std::thread;
 
 use serde::{Serialize, Serializer};
@@ -90,30 +90,47 @@ pub(super) fn json(
         return out.write_all(b"\n");
     }
     out.write_all(b"[")?;
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let mut first = 0_usize;
-    for together in violations.chunks(PART.saturating_mul(cores)) {
-        for part in parts(together, traces, first) {
-            out.write_all(if first == 0 { "\n" } else { ",\n" }.as_bytes())?;
-            out.write_all(&part?)?;
-            first = first.saturating_add(PART);
-        }
-    }
+    let write = |position: usize, part: &[u8]| {
+        out.write_all(if position == 0 { "\n" } else { ",\n" }.as_bytes())?;
+        out.write_all(part)
+    };
+    in_parts(violations, traces, write)?;
     out.write_all(if violations.is_empty() { "]\n" } else { "\n]\n" }.as_bytes())
 }
 
-/// The number of entries that one thread formats at a time.
+/// How many entries are formatted at a time by one thread.
 const PART: usize = 512;
 
-/// The entries of some violations, without the brackets around them: a text for each thread.
-fn parts(violations: &[PlacedViolation<'_>], traces: &Traces, first: usize) -> Vec<io::Result<Vec<u8>>> {
+/// Gives the text of all entries to `write`, part by part and in order, without the brackets around them. While a part is
+/// written, all cores format the next ones: thread 1 of 2 the parts 0, 2, 4, …, and at most one ahead of what is written.
+fn in_parts(
+    violations: &[PlacedViolation<'_>],
+    traces: &Traces,
+    mut write: impl FnMut(usize, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     thread::scope(|scope| {
-        let part = |(number, violations): (usize, _)| {
-            let first = first.saturating_add(number.saturating_mul(PART));
-            scope.spawn(move || part(Entries { violations, traces, first }))
+        let start = |first: usize| {
+            let (sender, receiver) = mpsc::sync_channel(1);
+            let mine = violations.chunks(PART).enumerate().skip(first).step_by(cores);
+            scope.spawn(move || {
+                for (number, violations) in mine {
+                    let text = part(Entries { violations, traces, first: number.saturating_mul(PART) });
+                    // The receiver is gone when a part could not be written.
+                    if sender.send(text).is_err() {
+                        break;
+                    }
+                }
+            });
+            receiver
         };
-        let parts: Vec<_> = violations.chunks(PART).enumerate().map(part).collect();
-        parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let receivers: Vec<_> = (0..cores).map(start).collect();
+        let parts = violations.chunks(PART).zip(receivers.iter().cycle()).enumerate();
+        for (position, (_, receiver)) in parts {
+            let part = receiver.recv().map_err(io::Error::other)??;
+            write(position, &part)?;
+        }
+        Ok(())
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::cli::assemble::{Assembly, Subject, thousands};
+use crate::cli::assemble::{Assembly, Subject, counted, thousands};
 use crate::cli::color::{Color, Stream, paint};
 use crate::cli::judge::PlacedViolation;
 
@@ -49,9 +49,4 @@ pub(super) fn of(
         number => format!(" ({} match none of them)", thousands(number)),
     };
     format!("{objects}{generated}, {constraints}{idle}: {verdict} in {} ms", elapsed.as_millis())
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", thousands(number))
 }

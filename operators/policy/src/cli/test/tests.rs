@@ -285,12 +285,29 @@ fn what_cannot_be_read_is_named() {
         run(&[("bad.yaml", "a: [")], &["-f", "@/bad.yaml", "-f", "@/missing", "-i", "team/policies"], "");
     let lines: Vec<_> = ran.err.lines().collect();
     assert!(lines[0].contains("team/policies: is not an image: "), "{lines:?}");
-    assert!(lines[1].starts_with("webtroller test: bad.yaml: is not YAML: "), "{lines:?}");
+    assert!(lines[1].starts_with("webtroller test: bad.yaml:2:1: is not YAML: "), "{lines:?}");
     assert!(lines[2].starts_with("webtroller test: missing: cannot be read: "), "{lines:?}");
     assert_eq!(ran.code, 1);
     let ran = run(&[], &["-f", "@/"], "");
     assert!(ran.err.contains("no input: "), "{}", ran.err);
     assert_eq!(ran.code, 1);
+}
+
+#[test]
+fn mistakes_of_yaml_are_at_their_line_of_the_file_with_a_caret() {
+    let files = [("p/a.yaml", "kind: A\nlabels: {a: b\nspec: 1\n"), ("p/b.yaml", "kind: B\nsize: .inf\n")];
+    let ran = run(&files, &["-f", "@/p"], "");
+    assert_eq!(
+        ran.err,
+        "webtroller test: p/a.yaml:3:5: is not YAML: did not find expected ',' or '}' while parsing a flow mapping that \
+         begins at line 2\n  3 | spec: 1\n    |     ^\n\
+         webtroller test: p/b.yaml:2: is not YAML: inf is not a number of JSON\n"
+    );
+    let sarif: Value = serde_json::from_str(&run(&files, &["-f", "@/p", "-o", "sarif"], "").out).unwrap();
+    let notifications = &sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"];
+    let region = |number: usize| &notifications[number]["locations"][0]["physicalLocation"]["region"];
+    assert_eq!((&region(0)["startLine"], &region(0)["startColumn"]), (&json!(3), &json!(5)));
+    assert_eq!(region(1)["startLine"], 2);
 }
 
 #[test]

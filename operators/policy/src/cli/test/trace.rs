@@ -3,7 +3,6 @@
 use crate::cli::assemble::Assembly;
 use crate::cli::explain::{of as explain, one};
 use crate::cli::judge::PlacedViolation;
-use crate::cli::native;
 
 /// A trace per violation; none where they were not asked for.
 #[derive(Debug, Default)]
@@ -18,16 +17,10 @@ impl Traces {
 
 /// The traces of violations. Two violations of one constraint in one object have the same.
 pub(super) fn of(assembly: &Assembly, violations: &[PlacedViolation<'_>]) -> Traces {
-    let trace = |violation: &PlacedViolation<'_>| match violation.id().kind.as_str() {
-        native::KIND => "admission policies of Kubernetes have no trace yet\n".to_owned(),
-        _ => of_template(assembly, violation),
-    };
+    let trace =
+        |violation: &PlacedViolation<'_>| match explain(assembly, violation.subject, violation.constraint) {
+            Ok(explained) => explained.iter().map(one).collect(),
+            Err(error) => format!("{error}\n"),
+        };
     Traces(violations.iter().map(trace).collect())
-}
-
-fn of_template(assembly: &Assembly, violation: &PlacedViolation<'_>) -> String {
-    match explain(assembly, violation.subject, violation.constraint) {
-        Ok(explained) => explained.iter().map(one).collect(),
-        Err(error) => format!("{error}\n"),
-    }
 }

@@ -40,7 +40,7 @@ pub(super) fn run_test(folder: &Path, test: &Test, options: &RunOptions<'_>) -> 
             outcome.cases = run_cases(test, options, &|case| policy.run_case(folder, case, options));
         }
         Ok(SetUp::Native(native)) => {
-            outcome.cases = run_cases(test, options, &|case| native.run_case(folder, case));
+            outcome.cases = run_cases(test, options, &|case| native.run_case(folder, case, options));
         }
     }
     outcome.elapsed = started.elapsed();

@@ -1,14 +1,16 @@
-//! `webtroller coverage`: which rule bodies and validations of policies the cases of suites exercise.
+//! `webtroller coverage`: which rules and validations of policies the cases of suites exercise.
 //!
-//! A body is exercised when a case violates it and another one does not: a rule that every case violates could as well
-//! deny everything, and one that none violates could as well be missing.
+//! A `violation` rule or a validation is exercised when a case violates it and another one does not: one that every case
+//! violates could as well deny everything, and one that none violates could as well be missing. A match condition is
+//! exercised when it lets one case pass and another one not, any other rule when it holds in one case.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use constraint_framework::driver::BodyKind;
 use constraint_framework::policyset::Explanation;
 use serde_json::{Value, json};
 
@@ -18,6 +20,7 @@ use crate::cli::load::load_file;
 use crate::cli::snippet::in_file;
 
 use super::filter::Filter;
+use super::find::templates as templates_of;
 use super::{RunOptions, find_all, run_suite};
 
 const EXAMPLES: &str = "\
@@ -28,10 +31,11 @@ Examples:
   # Fail a build below 80 percent
   webtroller coverage policies/... --threshold 80";
 
-/// Report which rule bodies and validations of policies the cases of suites exercise.
+/// Report which rules and validations of policies the cases of suites exercise.
 ///
-/// A body is exercised when one case violates it and another one does not. Exits with 1 below --threshold, and when a
-/// test fails.
+/// A violation rule or a validation is exercised when one case violates it and another one does not, any other rule when it
+/// holds in one case. A template in the folders that no suite tests counts as one rule. Exits with 1 below --threshold, and when a test
+/// fails.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CoverageArgs {
@@ -60,10 +64,14 @@ pub enum Format {
 #[derive(Debug, Default)]
 pub(super) struct Coverage(RefCell<BTreeMap<PathBuf, BTreeMap<String, Body>>>);
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Body {
-    violated: usize,
-    fulfilled: usize,
+    /// `None` for a template that no suite tests.
+    kind: Option<BodyKind>,
+    name: String,
+    held: usize,
+    /// Cases in which it did not hold.
+    failed: usize,
 }
 
 impl Coverage {
@@ -71,21 +79,40 @@ impl Coverage {
     pub(super) fn add(&self, template: &Path, explanation: &Explanation) {
         let mut templates = self.0.borrow_mut();
         let bodies = templates.entry(template.to_owned()).or_default();
-        for body in explanation.bodies.iter().filter(|body| body.name != "condition") {
-            let counts = bodies.entry(body.place.clone()).or_default();
-            let count = if body.violated { &mut counts.violated } else { &mut counts.fulfilled };
+        for body in &explanation.bodies {
+            let (kind, name) = (Some(body.kind), body.name.clone());
+            let new = || Body { kind, name, held: 0, failed: 0 };
+            let counts = bodies.entry(body.place.clone()).or_insert_with(new);
+            let count = if body.held { &mut counts.held } else { &mut counts.failed };
             *count = count.saturating_add(1);
+        }
+    }
+
+    /// Notes the templates beside the suites that no suite has tested.
+    fn add_untested(&self, templates: impl Iterator<Item = PathBuf>) {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mut known = self.0.borrow_mut();
+        let tested: BTreeSet<_> = known.keys().map(|path| real(path)).collect();
+        for template in templates.filter(|path| !tested.contains(&real(path))) {
+            let untested = Body { kind: None, name: String::new(), held: 0, failed: 0 };
+            known.insert(template, BTreeMap::from([(String::new(), untested)]));
         }
     }
 }
 
 impl Body {
-    fn missing(self) -> Option<&'static str> {
-        match (self.violated, self.fulfilled) {
-            (0, _) => Some("no case violates it"),
-            (_, 0) => Some("every case violates it"),
-            _ => None,
-        }
+    /// The reason why it is not exercised.
+    fn missing(&self) -> Option<String> {
+        let reason = match (self.kind, self.held, self.failed) {
+            (None, ..) => "no suite tests it",
+            (Some(BodyKind::Check), 0, _) => "no case violates it",
+            (Some(BodyKind::Check), _, 0) => "every case violates it",
+            (Some(BodyKind::Condition), 0, _) => "it leaves out every case",
+            (Some(BodyKind::Condition), _, 0) => "it leaves out no case",
+            (_, 0, _) => return Some(format!("{} holds in no case", self.name)),
+            _ => return None,
+        };
+        Some(reason.to_owned())
     }
 }
 
@@ -127,10 +154,11 @@ fn run(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
             let _ = writeln!(err, "webtroller coverage: {}: its tests fail", file.path.display());
         }
     }
-    let templates = coverage.0.into_inner();
-    if templates.is_empty() {
+    if coverage.0.borrow().is_empty() {
         return Err("no case of a suite in what was named was run".to_owned());
     }
+    coverage.add_untested(args.paths.iter().flat_map(|path| templates_of(path)));
+    let templates = coverage.0.into_inner();
     let bodies = || templates.values().flat_map(BTreeMap::values);
     let exercised = bodies().filter(|body| body.missing().is_none()).count();
     let percentage = percent(exercised, bodies().count());
@@ -171,8 +199,10 @@ fn text(templates: &BTreeMap<PathBuf, BTreeMap<String, Body>>, exercised: usize,
             text.push_str("  no case matches a constraint of it\n");
         }
         for (place, body) in bodies {
-            if let Some(missing) = body.missing() {
-                text.push_str(&format!("  {}: {missing}\n", place_in_file(file, place)));
+            match body.missing() {
+                Some(missing) if place.is_empty() => text.push_str(&format!("  {missing}\n")),
+                Some(missing) => text.push_str(&format!("  {}: {missing}\n", place_in_file(file, place))),
+                None => {}
             }
         }
     }
@@ -191,14 +221,21 @@ fn to_json(templates: &BTreeMap<PathBuf, BTreeMap<String, Body>>, percentage: f6
     let of = |(file, bodies): (&PathBuf, &BTreeMap<String, Body>)| {
         let bodies: Vec<_> = bodies
             .iter()
-            .map(|(place, body)| {
-                json!({
-                    "place": place, "violated": body.violated, "fulfilled": body.fulfilled,
-                    "exercised": body.missing().is_none(),
-                })
-            })
+            .filter(|(_, body)| body.kind.is_some())
+            .map(|(place, body)| to_entry(place, body))
             .collect();
         json!({"template": file.display().to_string(), "bodies": bodies})
     };
     json!({"percentage": percentage, "templates": templates.iter().map(of).collect::<Vec<_>>()})
+}
+
+fn to_entry(place: &str, body: &Body) -> Value {
+    let [held, failed] = match body.kind {
+        Some(BodyKind::Check) => ["violated", "fulfilled"],
+        _ => ["held", "failed"],
+    };
+    json!({
+        "place": place, "name": body.name, held: body.held, failed: body.failed,
+        "exercised": body.missing().is_none(), "missing": body.missing(),
+    })
 }

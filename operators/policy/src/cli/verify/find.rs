@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use crate::cli::load::{SkipReason, Skipped, load_reader};
+use crate::cli::load::{SkipReason, Skipped, load_file, load_reader};
+use crate::cli::manifest::{Manifest, text};
+use crate::cli::native;
 use crate::cli::suite::Suite;
 
 /// A suite as it was found. Its text is kept: a pipe can be read only once.
@@ -30,12 +32,7 @@ pub(super) struct Found {
 /// # Errors
 /// An entry that cannot be read, or a regular file without the extension of a suite.
 pub(super) fn suites(path: &Path) -> Result<Found, String> {
-    let (root, depth) = match path.file_name() {
-        Some(name) if name == "..." => {
-            (path.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")), usize::MAX)
-        }
-        _ => (path, 1),
-    };
+    let (root, depth) = root(path);
     if root.is_file() && !is_yaml(root) {
         return Err(format!("{}: a suite is a file that ends in .yaml or .yml", root.display()));
     }
@@ -49,6 +46,29 @@ pub(super) fn suites(path: &Path) -> Result<Found, String> {
     }
     found.suites.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
     Ok(found)
+}
+
+/// The folder that a path is about, and how deep it is searched.
+fn root(path: &Path) -> (&Path, usize) {
+    match path.file_name() {
+        Some(name) if name == "..." => {
+            (path.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")), usize::MAX)
+        }
+        _ => (path, 1),
+    }
+}
+
+/// The files of templates, and of Kubernetes' own policies, in the folder that [`suites`] searches. What cannot be read is none.
+pub(super) fn templates(path: &Path) -> Vec<PathBuf> {
+    let (root, depth) = root(path);
+    let entries = WalkDir::new(root).min_depth(1).max_depth(depth).sort_by_file_name();
+    let files = entries.into_iter().filter_map(Result::ok).filter(|entry| entry.file_type().is_file());
+    let holds_policy = |path: &PathBuf| {
+        let kind = |manifest: &Manifest| text(&manifest.object, "/kind").to_owned();
+        let is_policy = |kind: String| kind == "ConstraintTemplate" || kind == native::KIND;
+        load_file(path).is_ok_and(|manifests| manifests.iter().map(kind).any(is_policy))
+    };
+    files.map(walkdir::DirEntry::into_path).filter(|path| is_yaml(path)).filter(holds_policy).collect()
 }
 
 /// The path and the reason, each once.

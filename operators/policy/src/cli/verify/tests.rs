@@ -187,6 +187,21 @@ fn no_suite_at_all_is_warned_of() {
 }
 
 #[test]
+fn reports_for_programs_warn_where_nothing_ran() {
+    let folder = folder(SUITE);
+    let said = |output, run: Option<&str>| {
+        let args = VerifyArgs { output, run: run.map(str::to_owned), ..args(vec![folder.path().to_owned()]) };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        assert_eq!(verify(&args, &mut out, &mut err), 0);
+        String::from_utf8(err).unwrap()
+    };
+    for output in [Format::Junit, Format::Json] {
+        assert_eq!(said(output, Some("nothing")), "webtroller verify: warning: nothing ran\n");
+        assert_eq!(said(output, None), "");
+    }
+}
+
+#[test]
 fn a_suite_that_is_no_yaml_fails() {
     let (passed, text) = output(&format!("{SUITE}  - ]"), None);
     assert!(!passed && text.contains("invalid Suite: "), "{text}");
@@ -464,6 +479,45 @@ fn bodies_that_no_case_violates_are_named() {
     assert_eq!(ran(without, 50.0).0, 0);
 }
 
+fn covered(folder: &Path) -> (u8, String) {
+    let args = CoverageArgs {
+        paths: vec![folder.to_owned()],
+        threshold: 100.0,
+        output: super::coverage::Format::Text,
+    };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = coverage(&args, &mut out, &mut err);
+    (code, String::from_utf8(out).unwrap() + &String::from_utf8(err).unwrap())
+}
+
+#[test]
+fn rules_that_hold_in_no_case_are_named() {
+    let folder = folder(SUITE);
+    let helpers = "      is_bad { has(\"bad\") }\n      has(label) { input.review.object.metadata.labels[label] }\n      is_worse { has(\"worse\") }\n";
+    let template = TEMPLATE.replace(
+        "      violation[{\"msg\": msg}] { input.review.object.metadata.labels.bad;",
+        &format!("{helpers}      violation[{{\"msg\": msg}}] {{ is_bad;"),
+    );
+    fs::write(folder.path().join("template.yaml"), template).unwrap();
+    let (code, text) = covered(folder.path());
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("template.yaml: 4 of 5 exercised\n")
+            && text.contains(":13:7: is_worse holds in no case\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn templates_that_no_suite_tests_are_named() {
+    let folder = folder(SUITE);
+    fs::write(folder.path().join("other.yaml"), TEMPLATE.replace("forbidden", "other")).unwrap();
+    let (code, text) = covered(folder.path());
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("other.yaml: 0 of 1 exercised\n  no suite tests it\n"), "{text}");
+    assert!(text.contains("total: 2 of 3 exercised (66.7 %)\n"), "{text}");
+}
+
 #[test]
 fn policies_of_kubernetes_are_tested_with_their_bindings() {
     let suite = r"
@@ -497,6 +551,13 @@ tests:
     );
     let report = report_of(&folder.path().join("suite.yaml"));
     assert!(report.passed() && report.tests[0].cases.len() == 3, "{report:?}");
+    let (_, text) = covered(folder.path());
+    assert!(text.contains("policy.yaml: 1 of 1 exercised\n"), "{text}");
+    let args = VerifyArgs { trace: true, ..args(vec![folder.path().to_owned()]) };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    verify(&args, &mut out, &mut err);
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains("policy.yaml:1:") && out.contains("validation at "), "{out}");
     write(
         "binding.yaml",
         "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: p}}",
