@@ -1,7 +1,10 @@
 //! Settings of the manager: concurrency, deadlines, delays, and the bounds on its request rate. Plain values;
 //! `watcher` applies them.
 
+use std::collections::HashMap;
 use std::time::Duration;
+
+use kube::core::GroupVersionKind;
 
 /// Settings of a [`WatchManager`](crate::WatchManager). Start from the defaults and change single fields.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +29,10 @@ pub struct Config {
     /// An API server sends a bookmark about every minute, so this also detects a half-open connection. A server
     /// that sends no bookmarks costs one request per `idle_timeout` and kind. Default 75 s.
     pub idle_timeout: Duration,
+    /// The [`idle_timeout`](Self::idle_timeout) of single kinds, by the kind as it is asked for; at least 5 s. The server is told
+    /// to close such a watch after four fifths of it, so a healthy one is renewed in time, and a half-open connection is
+    /// detected within it, for one request per four fifths of it. Default none.
+    pub idle_timeouts: HashMap<GroupVersionKind, Duration>,
     /// Delays after a failed request or a broken watch. Those before a list that follows a watch that the server
     /// rejected grow to 30 s. Default 0.8 s to 5 s.
     pub retry: Delays,
@@ -98,6 +105,9 @@ impl RateLimit {
 /// Longer than any program runs, and short enough to be added to any time.
 const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3_600);
 
+/// A watch that is renewed more often looks like one that the server closes at once.
+const SHORTEST_IDLE: Duration = Duration::from_secs(5);
+
 impl Config {
     /// The same settings without values that overflow: "never" must not become "at once".
     pub(crate) fn bounded(mut self) -> Self {
@@ -106,13 +116,23 @@ impl Config {
         let intervals = [&mut self.requests.interval, &mut self.pages.interval];
         let times =
             [&mut self.request_timeout, &mut self.watch_timeout, &mut self.idle_timeout, &mut self.linger];
-        for time in delays.chain(intervals).chain(times) {
+        let of_kinds = self.idle_timeouts.values_mut();
+        for time in delays.chain(intervals).chain(times).chain(of_kinds) {
             *time = (*time).min(FOREVER);
         }
         if self.page_size == 0 {
             self.page_size = u32::MAX;
         }
         self
+    }
+
+    /// The read deadline of a watch of the kind, and the time after which the server closes it.
+    pub(crate) fn idle_and_watch_timeout(&self, gvk: &GroupVersionKind) -> (Duration, Duration) {
+        let Some(idle) = self.idle_timeouts.get(gvk).copied() else {
+            return (self.idle_timeout, self.watch_timeout);
+        };
+        let idle = idle.max(SHORTEST_IDLE);
+        (idle, self.watch_timeout.min(idle.mul_f64(0.8)))
     }
 }
 
@@ -124,6 +144,7 @@ impl Default for Config {
             request_timeout: Duration::from_secs(30),
             watch_timeout: Duration::from_secs(290),
             idle_timeout: Duration::from_secs(75),
+            idle_timeouts: HashMap::new(),
             retry: Delays::new(Duration::from_millis(800), Duration::from_secs(5)),
             discovery: Delays::new(Duration::from_secs(1), Duration::from_secs(30)),
             refused: Delays::new(Duration::from_secs(1), Duration::from_secs(300)),

@@ -183,7 +183,8 @@ impl Watcher {
 
     fn silence(&self) -> Instant {
         let now = Instant::now();
-        now.checked_add(self.shared.config.idle_timeout).unwrap_or(now)
+        let (idle, _) = self.shared.config.idle_and_watch_timeout(&self.id.gvk);
+        now.checked_add(idle).unwrap_or(now)
     }
 
     async fn sleep(&mut self, delay: Duration) {
@@ -215,7 +216,7 @@ impl Watcher {
                 Some(self.request(Verb::List, answer, Reply::Listed))
             }
             Action::Connect(target, version) => {
-                let timeout = self.shared.config.watch_timeout;
+                let (_, timeout) = self.shared.config.idle_and_watch_timeout(&self.id.gvk);
                 let answer = async move { source.watch(&target, &version, timeout).await };
                 Some(self.request(Verb::Watch, answer, Reply::Connected))
             }

@@ -263,6 +263,39 @@ async fn a_silent_connection_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_with_a_deadline_of_its_own_is_renewed_within_it_and_no_other_is() {
+    let (mut config, own) = (config(), Duration::from_secs(20));
+    config.idle_timeouts.insert(gvk("Gadget"), own);
+    let bench = Bench::with(config);
+    let mut gadgets = bench.synced("Gadget", &["a"]).await;
+    bench.api.serve(&gvk("Other"), "others");
+    let mut others = bench.registrar("others");
+    let _ = others.add(gvk("Other"));
+    until(&mut others, "ready").await;
+    tokio::time::advance(Duration::from_secs(2)).await;
+    for registrar in [&mut gadgets, &mut others] {
+        assert_eq!(
+            during(registrar, 29 * MINUTE).await,
+            Vec::<String>::new(),
+            "a healthy watch is not renewed in time"
+        );
+    }
+    let watches = ["Gadget", "Other"].map(|kind| bench.api.calls(&gvk(kind), Verb::Watch));
+    assert!((3_480 / 16..=1 + 3_480 / 16).contains(&watches[0]), "{watches:?}");
+    assert!(watches[1] <= 13, "{watches:?}");
+
+    bench.api.fail_next(&gvk("Gadget"), Verb::Watch, Fault::Silent);
+    bench.api.interrupt(&gvk("Gadget"), None);
+    while bench.api.calls(&gvk("Gadget"), Verb::Watch) == watches[0] {
+        tokio::task::yield_now().await;
+    }
+    bench.api.apply(&gvk("Gadget"), object("b")).unwrap();
+    let applied = Instant::now();
+    assert_eq!(next(&mut gadgets).await, "apply b");
+    assert_eq!(applied.elapsed(), own);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_idle_hour_is_renewed_watches_and_no_event() {
     let bench = Bench::new();
     let mut registrar = bench.synced("Gadget", &["a"]).await;
