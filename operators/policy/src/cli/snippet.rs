@@ -18,7 +18,6 @@ use serde_json::Value;
 
 use super::color::{Color, Stream, paint};
 use super::manifest::{Manifest, ManifestError, Place, text};
-use super::native;
 
 /// The problems that the errors of a template's code are, one for each cause.
 ///
@@ -168,7 +167,8 @@ pub(super) fn locate(explanation: &mut Explanation, manifest: &Manifest) {
 
 /// The text of a module or an expression: `template`, `libs[0]`, `source/validations/0/expression`.
 fn source(name: &str, template: &Value) -> Option<String> {
-    if text(template, "/kind") == native::KIND {
+    // A ValidatingAdmissionPolicy has its expressions in its `spec`.
+    if text(template, "/kind") != "ConstraintTemplate" {
         return template
             .pointer(&format!("/spec{}", name.strip_prefix("source")?))?
             .as_str()
