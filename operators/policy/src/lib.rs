@@ -29,5 +29,6 @@ pub mod enforce;
 pub mod events;
 pub mod handle;
 pub mod migrate;
+mod own_watch;
 pub mod progress;
 pub mod runtime;

@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 use watch_manager::Interest;
 
 use super::crds::fingerprint;
-use super::own_watch::{OwnEvent, OwnWatches};
 use super::reachability::Reachability;
 use super::repairs;
 use super::upkeep::Pace;
 use super::{FIELD_MANAGER, WebhookConfiguration};
 use crate::api_error::reason;
+use crate::own_watch::{OwnEvent, OwnWatches};
 
 use live::Live;
 use trust::{Trust, replace_bundles, trusts};

@@ -6,7 +6,7 @@ use futures::stream::BoxStream;
 use kube::core::{Expression, Selector};
 use watch_manager::WatchedObject;
 
-use crate::controller::own_watch::{OwnEvent, OwnWatches, crds};
+use crate::own_watch::{OwnEvent, OwnWatches, crds};
 
 use super::Observed;
 

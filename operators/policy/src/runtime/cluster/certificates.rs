@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use watch_manager::{Interest, WatchedObject};
 
 use crate::api_error::reason;
-use crate::controller::{OwnEvent, OwnWatches};
+use crate::own_watch::{OwnEvent, OwnWatches};
 use crate::runtime::RunError;
 use crate::runtime::args::{CertificateArgs, ServeArgs};
 

@@ -19,7 +19,7 @@ use watch_manager::{
     Builder, Config, Driver, GroupVersionKind, Interest, Registrar, WatchHandle, WatchManager, WatchedObject,
 };
 
-use crate::controller::{OwnEvent, folded};
+use crate::own_watch::{OwnEvent, folded};
 
 /// The API server ends each watch after this time.
 const WATCH: Duration = Duration::from_secs(30);
