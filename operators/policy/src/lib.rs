@@ -26,6 +26,7 @@ pub mod config;
 pub mod controller;
 pub mod declaration;
 pub mod enforce;
+mod established;
 pub mod events;
 pub mod handle;
 pub mod migrate;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
-use kube::core::GroupVersionKind;
+use kube::core::{ApiResource, GroupVersionKind};
 use watch_manager::{
     Config, EventKind, GvkStatus, Interest, KubeSource, ObjectKey, WatchEvent, WatchManager, WatchedObject,
 };
@@ -98,9 +98,18 @@ impl Fold {
     }
 }
 
-/// CustomResourceDefinitions.
+/// All CustomResourceDefinitions.
 pub(crate) fn crds() -> Interest {
-    Interest::new(GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"))
+    Interest::new(crd_kind())
+}
+
+/// The resource of CustomResourceDefinitions.
+pub(crate) fn crd_resource() -> ApiResource {
+    ApiResource::from_gvk_with_plural(&crd_kind(), "customresourcedefinitions")
+}
+
+fn crd_kind() -> GroupVersionKind {
+    GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 }
 
 #[cfg(test)]

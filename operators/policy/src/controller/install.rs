@@ -1,19 +1,15 @@
 //! The operator's own CRDs: installed at the start, and served before anything is watched.
 
-use std::time::Duration;
-
 use futures::future::try_join_all;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DynamicObject, Patch, PatchParams};
-use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, ResourceExt};
 use serde_json::Value;
-use tokio::time::timeout;
 
 use super::FIELD_MANAGER;
 use super::crds::{Observed, REVISION, REVISION_ANNOTATION};
-use super::kinds::crd_resource;
 use crate::api_error::reason;
+use crate::established::until_established;
+use crate::own_watch::crd_resource;
 
 const MANIFESTS: [&str; 4] = [
     include_str!("../../manifests/crds/constrainttemplates.yaml"),
@@ -21,8 +17,6 @@ const MANIFESTS: [&str; 4] = [
     include_str!("../../manifests/crds/configs.yaml"),
     include_str!("../../manifests/crds/breakglasses.yaml"),
 ];
-/// An API server serves a CRD within a second; one that takes this long is not going to.
-const ESTABLISH: Duration = Duration::from_secs(30);
 
 /// An own CRD that is not there.
 #[derive(Debug, thiserror::Error)]
@@ -104,15 +98,13 @@ impl OwnCrd {
     }
 
     async fn install(&mut self, client: &kube::Client) -> Result<(), InstallError> {
+        let applied = self.apply(client).await;
         let name = self.name.clone();
-        self.apply(client)
-            .await
-            .map_err(|error| InstallError::Apply { name: name.clone(), reason: reason(&error) })?;
-        let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-        let established = await_condition(api, &name, conditions::is_crd_established());
-        match timeout(ESTABLISH, established).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(InstallError::NotEstablished { name }),
+        let (crd, _) =
+            applied.map_err(|error| InstallError::Apply { name: name.clone(), reason: reason(&error) })?;
+        match until_established(client, &crd).await {
+            true => Ok(()),
+            false => Err(InstallError::NotEstablished { name }),
         }
     }
 

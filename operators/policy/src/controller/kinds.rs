@@ -66,9 +66,3 @@ impl OtherVersions {
         others.get(kind).map_or_else(|| constraint_resource(kind), resource)
     }
 }
-
-/// The resource of CustomResourceDefinitions.
-pub(super) fn crd_resource() -> ApiResource {
-    let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-    ApiResource::from_gvk_with_plural(&gvk, "customresourcedefinitions")
-}

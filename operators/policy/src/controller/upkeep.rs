@@ -13,9 +13,9 @@ use watch_manager::{WatchManager, WatchedObject};
 
 use super::OwnCrds;
 use super::install::{OwnCrd, version};
-use super::own_watch::{self, OwnEvent, OwnWatches};
 use super::repairs;
 use crate::api_error::reason;
+use crate::own_watch::{self, OwnEvent, OwnWatches};
 
 /// Keeps the operator's own CRDs as they are.
 pub struct Upkeep {

@@ -1,20 +1,17 @@
 //! Reports in the API server: what is there, what is written, what is deleted.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::ApiResource;
-use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, ResourceExt};
 
 use super::{MANAGED_BY, PolicyReport, Reach, ReportFormat, Row, definition, digest};
 use crate::api_error::reason;
 use crate::audit::FIELD_MANAGER;
+use crate::established::until_established;
+use crate::own_watch::crd_resource;
 
-/// An API server serves a CRD within a second; one that takes this long is not going to.
-const ESTABLISH: Duration = Duration::from_secs(30);
 /// Reports per page of a list.
 const PAGE: u32 = 100;
 
@@ -77,23 +74,21 @@ impl ReportStore {
 
     /// A CRD that is there belongs to whoever installed it.
     async fn install(&self, reach: Reach) -> Result<(), String> {
-        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &crd_resource());
         let name = format!("{}.{}", self.format.plural(reach), self.format.group());
         let failed = |why: String| format!("the CRD {name} cannot be installed: {why}");
         if api.get_opt(&name).await.map_err(|error| failed(reason(&error)))?.is_some() {
             return Ok(());
         }
-        let manifest: CustomResourceDefinition = serde_json::from_value(definition(self.format, reach))
+        let manifest: DynamicObject = serde_json::from_value(definition(self.format, reach))
             .map_err(|error| failed(error.to_string()))?;
         let parameters =
             PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        api.create(&parameters, &manifest).await.map_err(|error| failed(reason(&error)))?;
+        let crd = api.create(&parameters, &manifest).await.map_err(|error| failed(reason(&error)))?;
         tracing::info!(crd = name, "installed, for the reports of the audit");
-        let established = await_condition(api, &name, conditions::is_crd_established());
-        match tokio::time::timeout(ESTABLISH, established).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(failed(error.to_string())),
-            Err(_) => Err(failed("it is not served: look at its conditions".to_owned())),
+        match until_established(&self.client, &crd).await {
+            true => Ok(()),
+            false => Err(failed("it is not served: look at its conditions".to_owned())),
         }
     }
 

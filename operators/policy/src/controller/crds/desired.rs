@@ -9,7 +9,8 @@ use kube::api::DynamicObject;
 use pod_status::ParentKey;
 use serde_json::{Value, json};
 
-use crate::controller::kinds::{TEMPLATE, crd_resource};
+use crate::controller::kinds::TEMPLATE;
+use crate::own_watch::crd_resource;
 
 use super::decision::Live;
 use super::observed::{Observed, Owner};

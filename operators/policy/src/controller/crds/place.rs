@@ -9,7 +9,7 @@ use kube::core::{ApiResource, PartialObjectMeta};
 use crate::api_error::{is_permanent, reason};
 use crate::controller::FIELD_MANAGER;
 use crate::controller::kinds::TEMPLATE;
-use crate::controller::kinds::crd_resource;
+use crate::own_watch::crd_resource;
 
 use super::decision::{Decision, Template, decide};
 use super::{Desired, Observed};

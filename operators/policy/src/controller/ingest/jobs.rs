@@ -13,13 +13,12 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::controller::crds::{Desired, Placed, place};
+use crate::established::ESTABLISH;
 
 /// The first retry of a CRD that could not be written, and the longest wait between two.
 const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
 /// Doublings of the first wait, beyond which it is the longest anyway.
 const DOUBLINGS: u32 = 10;
-/// An API server serves a CRD within a second, a loaded one within a few.
-pub(super) const ESTABLISH: Duration = Duration::from_secs(30);
 /// CRDs that are read and written at the same time.
 const WRITES: usize = 16;
 

@@ -11,10 +11,10 @@ use crate::controller::crds::{Comparison, CrdEvent, Desired, Placed, template_of
 use crate::controller::kinds::constraint;
 use crate::controller::repairs;
 use crate::controller::status::pod_error;
+use crate::established::ESTABLISH;
 
 use super::Ingest;
 use super::gauges::count_ingestion;
-use super::jobs::ESTABLISH;
 use super::templates::Known;
 
 /// A CRD that stayed as it was for this long is repaired without a wait.
