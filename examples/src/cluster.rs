@@ -2,25 +2,29 @@
 
 use std::fmt::Debug;
 use std::future::Future;
+use std::pin::pin;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use kube::client::ClientBuilder;
 use kube::runtime::conditions::is_crd_established;
-use kube::runtime::wait::await_condition;
+use kube::runtime::wait::Condition;
 use kube::{Client, Config, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use watch_manager::Interest;
 
 use crate::failpoint::Fault;
 use crate::kind::TypeOf;
 use crate::output::print;
+use crate::states::{kind_of, states};
 use crate::{Failpoint, trace};
 
 /// No write and no wait for a definition takes longer, or it is an error.
@@ -207,10 +211,23 @@ impl Cluster {
             let name = definition.name_any();
             let parameters = PatchParams::apply("webtroller-examples").force();
             bounded(api.patch(&name, &parameters, &Patch::Apply(definition))).await?;
-            let established = await_condition(api.clone(), &name, is_crd_established());
+            let established = self.established(&name);
             timeout(DEADLINE, established).await.with_context(|| format!("{name} is not established"))??;
         }
         Ok(())
+    }
+
+    async fn established(&self, name: &str) -> Result<()> {
+        let this =
+            Interest::new(kind_of::<CustomResourceDefinition>(&())).fields(format!("metadata.name={name}"));
+        let mut states = pin!(states(&self.client, this));
+        while let Some(state) = states.next().await {
+            let state: Vec<CustomResourceDefinition> = state?;
+            if state.iter().any(|it| is_crd_established().matches_object(Some(it))) {
+                return Ok(());
+            }
+        }
+        bail!("the watch has ended")
     }
 }
 

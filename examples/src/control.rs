@@ -18,10 +18,11 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch::{self, Receiver};
 use tracing::Instrument;
 use watch_manager::stream::watcher_events;
-use watch_manager::{Config, GroupVersionKind, Interest, WatchManager};
+use watch_manager::{Config, Interest, WatchManager};
 
 use crate::kind::TypeOf;
 use crate::output::print_error;
+use crate::states::kind_of;
 use crate::{Cluster, trace};
 
 const RETRY: Duration = Duration::from_secs(1);
@@ -149,8 +150,7 @@ where
     K: Resource<DynamicType: Clone + Eq + Hash>,
     K: Clone + DeserializeOwned + Send + Sync + 'static,
 {
-    let gvk = GroupVersionKind::gvk(&K::group(&kind), &K::version(&kind), &K::kind(&kind));
-    let interest = Interest::new(gvk).namespaces([cluster.namespace.as_str()]);
+    let interest = Interest::new(kind_of::<K>(&kind)).namespaces([cluster.namespace.as_str()]);
     let mut writer = Writer::new(kind);
     let store = writer.as_reader();
     let mut config = Config::default();

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::hash::Hash;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use control_plane::ControlPlane;
-use futures::{Stream, StreamExt};
+use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::{Api, DeleteParams};
-use kube::runtime::reflector::store::Writer;
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::api::DeleteParams;
+use kube::core::Selector;
 use kube::{Config, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::timeout;
+use watch_manager::Interest;
 
 use crate::cluster::bounded;
 use crate::failpoint::Fault;
 use crate::output::print;
 use crate::process::{Launch, Running};
+use crate::states::{all, named, states};
 use crate::{Arguments, Cluster, Place};
 
 /// Far more than any step takes; a demo that waits for longer has failed.
@@ -164,9 +164,8 @@ impl Demo {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        let this = watcher::Config::default().fields(&format!("metadata.name={name}"));
-        let api = self.cluster.api::<K>();
-        let found = self.until_in(api, (), this, what, |found: &[K]| found.iter().any(&holds)).await?;
+        let this = named::<K>(&self.cluster, name);
+        let found = self.until_in(this, what, |found: &[K]| found.iter().any(&holds)).await?;
         found.into_iter().next().with_context(|| format!("{name} is gone again"))
     }
 
@@ -180,9 +179,8 @@ impl Demo {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        let this = watcher::Config::default().fields(&format!("metadata.name={name}"));
-        let api = self.cluster.api::<K>();
-        self.until_in(api, (), this, "be gone", |found: &[K]| found.is_empty()).await.map(drop)
+        let this = named::<K>(&self.cluster, name);
+        self.until_in(this, "be gone", |found: &[K]| found.is_empty()).await.map(drop)
     }
 
     /// Waits until all objects of a kind with these labels satisfy `hold`, and returns them.
@@ -192,7 +190,7 @@ impl Demo {
     /// As [`until`](Self::until).
     pub async fn until_all<K>(
         &mut self,
-        labels: &str,
+        labels: Selector,
         what: &str,
         hold: impl Fn(&[K]) -> bool,
     ) -> Result<Vec<K>>
@@ -200,8 +198,7 @@ impl Demo {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        let (api, config) = (self.cluster.api::<K>(), watcher::Config::default().labels(labels));
-        self.until_in(api, (), config, what, hold).await
+        self.until_in(all::<K>(&self.cluster).labels(labels), what, hold).await
     }
 
     /// As [`until_all`](Self::until_all), for a kind that is known at run time.
@@ -211,21 +208,19 @@ impl Demo {
     /// As [`until`](Self::until).
     pub async fn until_in<K>(
         &mut self,
-        api: Api<K>,
-        kind: K::DynamicType,
-        config: watcher::Config,
+        interest: Interest,
         what: &str,
         hold: impl Fn(&[K]) -> bool,
     ) -> Result<Vec<K>>
     where
-        K: Resource<DynamicType: Clone + Debug + Eq + Hash>,
-        K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+        K: DeserializeOwned + Send,
     {
-        let name = K::kind(&kind).into_owned();
-        let states = states(api, kind, config);
+        let name = interest.gvk().kind.clone();
+        let states = states(&self.cluster.client, interest);
         let wanted = async move {
             let mut states = std::pin::pin!(states);
             while let Some(state) = states.next().await {
+                let state = state?;
                 if hold(&state) {
                     return Ok(state);
                 }
@@ -263,20 +258,4 @@ impl Demo {
 
 fn second_of(role: &str) -> String {
     format!("{role}, the second")
-}
-
-/// All selected objects, after each change.
-fn states<K>(api: Api<K>, kind: K::DynamicType, config: watcher::Config) -> impl Stream<Item = Vec<K>>
-where
-    K: Resource<DynamicType: Clone + Debug + Eq + Hash>,
-    K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-{
-    let writer = Writer::new(kind);
-    let reader = writer.as_reader();
-    let mut complete = false;
-    watcher(api, config).default_backoff().reflect(writer).filter_map(move |event| {
-        complete |= matches!(event, Ok(watcher::Event::InitDone));
-        let state = || reader.state().iter().map(|object| K::clone(object)).collect();
-        std::future::ready(complete.then(state))
-    })
 }

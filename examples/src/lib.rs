@@ -34,6 +34,7 @@ mod pattern;
 mod process;
 pub mod ranking;
 mod rights;
+mod states;
 pub mod trace;
 
 pub use arguments::{Arguments, Declared, Place};
@@ -46,3 +47,4 @@ pub use kind::TypeOf;
 pub use output::print;
 pub use pattern::{Pattern, run};
 pub use rights::{grant, manifest as declared_roles, page as declared_page};
+pub use states::{existing, state, states};

@@ -15,9 +15,9 @@ use controller_declaration::Declaration;
 use examples::{Cluster, Condition, Demo, Pattern};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use kube::runtime::watcher;
 use kube::{CustomResourceExt, ResourceExt};
 use serde_json::json;
+use watch_manager::{GroupVersionKind, Interest};
 
 use crate::machine::{CONDITION, Machine, Reference};
 use crate::provider::{BIG, Cloud, Release, SMALL};
@@ -114,9 +114,10 @@ async fn swap_provider(demo: &mut Demo) -> Result<()> {
     demo.cluster().say(format!("web runs as {provider_id}"));
     let cluster = demo.cluster();
     let kind = SMALL.resource(&cluster.namespace, Release::V2);
-    let api: Api<DynamicObject> = Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &kind);
-    let web = watcher::Config::default().fields("metadata.name=web");
-    demo.until_in(api, kind, web, "be gone", |left| left.is_empty()).await.map(drop)
+    let web = Interest::new(GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind))
+        .namespaces([cluster.namespace.as_str()])
+        .fields("metadata.name=web");
+    demo.until_in(web, "be gone", |left: &[DynamicObject]| left.is_empty()).await.map(drop)
 }
 
 /// Applies a Machine that refers to the object of the same name of a provider.

@@ -19,6 +19,7 @@ use examples::{Cluster, Condition, Demo, Pattern};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
+use kube::core::Selector;
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
@@ -75,7 +76,7 @@ impl Pattern for OutOfProcessPlugins {
         demo.retire("only-eu").await;
         start(demo, "keep", "keep", &["v2"]).await?;
         let placed = |all: &[Machine]| all.iter().all(|machine| placed(machine).is_some());
-        demo.until_all("", "all be placed", placed).await?;
+        demo.until_all(Selector::default(), "all be placed", placed).await?;
         machine(demo, "e", "load").await?;
         until_placed(demo, "e", "us-1").await?;
 
@@ -84,7 +85,7 @@ impl Pattern for OutOfProcessPlugins {
         // The process that was frozen may have been registered, and another takes its place now.
         demo.thaw().await;
         let discovered = |all: &[Extension]| all.iter().all(is_discovered);
-        demo.until_all("", "all be discovered", discovered).await.map(drop)
+        demo.until_all(Selector::default(), "all be discovered", discovered).await.map(drop)
     }
 }
 

@@ -6,14 +6,11 @@ use admission_server::{Answer, Body, Routes, Server, ServingCertificate, Shutdow
 use anyhow::{Context, Result, bail};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use controller_declaration::{Access, Declaration};
-use examples::Cluster;
+use examples::{Cluster, existing, state};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use http::{Request, Response, StatusCode};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::runtime::WatchStreamExt;
-use kube::runtime::wait::await_condition;
-use kube::runtime::watcher::watch_object;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch::{self, Receiver, Sender};
@@ -39,8 +36,8 @@ struct PlugIn {
 
 /// Runs the plug-in `name` with the hook `versions`, until it is asked to end; requests that have begun are answered.
 pub(crate) async fn run(cluster: Cluster, name: &str, versions: &[String]) -> Result<()> {
-    let authorities = await_condition(cluster.api::<ConfigMap>(), certificates::AUTHORITY, exists);
-    let authority = authorities.await?.and_then(|map| map.data?.remove("ca.crt")).context("no ca.crt")?;
+    let authorities: ConfigMap = existing(&cluster, certificates::AUTHORITY).await?;
+    let authority = authorities.data.and_then(|mut data| data.remove("ca.crt")).context("no ca.crt")?;
     let certificate = ServingCertificate::generate(&["127.0.0.1".to_owned()])?;
     let mut options = TlsOptions::default();
     options.client_authority = Some(authority);
@@ -60,15 +57,11 @@ pub(crate) async fn run(cluster: Cluster, name: &str, versions: &[String]) -> Re
     futures::try_join!(registering, serving.map(Ok), open_gate(&cluster, open)).map(drop)
 }
 
-fn exists(map: Option<&ConfigMap>) -> bool {
-    map.is_some()
-}
-
 /// Lets the answers go when the ConfigMap is there.
 async fn open_gate(cluster: &Cluster, open: Sender<bool>) -> Result<()> {
     if !*open.borrow() {
         tokio::select! {
-            opened = await_condition(cluster.api::<ConfigMap>(), GATE, exists) => drop(opened?),
+            opened = existing::<ConfigMap>(cluster, GATE) => drop(opened?),
             () = cluster.shutdown.cancelled() => {}
         }
     }
@@ -85,15 +78,15 @@ async fn open_gate(cluster: &Cluster, open: Sender<bool>) -> Result<()> {
 /// Returns when the process is to end.
 async fn keep_registered(cluster: &Cluster, name: &str, endpoint: &str, bundle: &str) -> Result<()> {
     let place = json!({"spec": {"endpoint": endpoint, "caBundle": bundle}});
-    let mut states = pin!(watch_object(cluster.api::<Extension>(), name).default_backoff());
+    let mut states = pin!(state::<Extension>(cluster, name));
     let (mut predecessor, mut said) = (None, None);
     loop {
         let state = tokio::select! {
             state = states.next() => state.context("the watch has ended")?,
             () = cluster.shutdown.cancelled() => return Ok(()),
         };
-        // A watch that fails begins again, and a write that comes too late is followed by the state that it has missed.
-        let Ok(Some(extension)) = state else { continue };
+        // A write that comes too late is followed by the state that it has missed.
+        let Some(extension) = state? else { continue };
         let registered = extension.spec.endpoint.clone();
         let predecessor = predecessor.get_or_insert_with(|| registered.clone());
         if registered.is_none() || registered == *predecessor {
@@ -108,7 +101,7 @@ async fn keep_registered(cluster: &Cluster, name: &str, endpoint: &str, bundle: 
 /// Takes this process out of the Extension if it is registered there.
 async fn withdraw(cluster: &Cluster, name: &str, endpoint: &str) -> Result<()> {
     // A watch of its own begins with a list, which has the last write of this process.
-    let mut states = pin!(watch_object(cluster.api::<Extension>(), name));
+    let mut states = pin!(state(cluster, name));
     while let Some(state) = states.next().await {
         let is_ours = |it: &Extension| it.spec.endpoint.as_deref() == Some(endpoint);
         let Some(extension) = state?.filter(is_ours) else { return Ok(()) };

@@ -16,6 +16,7 @@ use examples::cluster::bounded;
 use examples::{Cluster, Condition, Demo, Pattern, trace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PropagationPolicy};
+use kube::core::{Expression, Selector};
 use kube::{CustomResourceExt, ResourceExt};
 use serde_json::json;
 use tracing::Instrument;
@@ -74,7 +75,7 @@ impl Pattern for RelatedObjects {
         quarantine(demo, true).await?;
         until_all_run(demo, "v1").await?;
         quarantine(demo, false).await?;
-        demo.until_all(&labelled("web"), "be two again", |all: &[Machine]| all.len() == 2).await?;
+        demo.until_all(labelled("web"), "be two again", |all: &[Machine]| all.len() == 2).await?;
 
         demo.chapter(
             "6. The Fleet is deleted and its MachineSets are not. A new Fleet of that name adopts them.",
@@ -84,20 +85,20 @@ impl Pattern for RelatedObjects {
         apply(demo, "web", "v1").await?;
         let adopted =
             |sets: &[MachineSet]| sets.len() == 2 && sets.iter().all(|set| set.owner_references().len() == 1);
-        demo.until_all(&labelled("web"), "belong to the new Fleet", adopted).await?;
+        demo.until_all(labelled("web"), "belong to the new Fleet", adopted).await?;
         demo.thaw().await;
         until_all_run(demo, "v1").await?;
 
         demo.chapter("7. Foreground deletion: the Machines, then the MachineSets, then the Fleet. Another Fleet stays.");
         apply(demo, "db", "v1").await?;
         delete(demo, "web", PropagationPolicy::Foreground).await?;
-        demo.until_all(&labelled("web"), "be gone", |left: &[Machine]| left.is_empty()).await?;
-        demo.until_all(&labelled("db"), "run", |all: &[Machine]| all_run(all, "v1")).await.map(drop)
+        demo.until_all(labelled("web"), "be gone", |left: &[Machine]| left.is_empty()).await?;
+        demo.until_all(labelled("db"), "run", |all: &[Machine]| all_run(all, "v1")).await.map(drop)
     }
 }
 
-fn labelled(fleet: &str) -> String {
-    format!("{FLEET}={fleet}")
+fn labelled(fleet: &str) -> Selector {
+    Expression::Equal(FLEET.to_owned(), fleet.to_owned()).into()
 }
 
 /// Makes a MachineSet whose owner does not exist. When it is gone, the garbage collector knows the kind, which takes up to 30 seconds:
@@ -122,7 +123,7 @@ async fn apply(demo: &Demo, name: &str, image: &str) -> Result<()> {
 /// Does what `kubectl rollout undo --to-revision` does: copies the template of an old revision into the Fleet.
 async fn roll_back(demo: &Demo, name: &str, revision: &str) -> Result<()> {
     let sets = demo.cluster().api::<MachineSet>();
-    let sets = bounded(sets.list(&ListParams::default().labels(&labelled(name)))).await?;
+    let sets = bounded(sets.list(&ListParams::default().labels_from(&labelled(name)))).await?;
     let of_revision =
         |set: &&MachineSet| set.annotations().get(REVISION).is_some_and(|found| found == revision);
     let set = sets.items.iter().find(of_revision).context("there is no such revision")?;
@@ -140,7 +141,7 @@ async fn delete(demo: &mut Demo, name: &str, policy: PropagationPolicy) -> Resul
 async fn quarantine(demo: &Demo, away: bool) -> Result<()> {
     let machines = demo.cluster().api::<Machine>();
     let from = if away { "web" } else { "quarantine" };
-    let found = bounded(machines.list(&ListParams::default().labels(&labelled(from)))).await?;
+    let found = bounded(machines.list(&ListParams::default().labels_from(&labelled(from)))).await?;
     let name = found.items.first().context("there is no such Machine")?.name_any();
     let to = if away { "quarantine" } else { "web" };
     demo.cluster().say(format!("labels Machine {name} {FLEET}={to}"));
@@ -156,7 +157,7 @@ fn all_run(machines: &[Machine], image: &str) -> bool {
 /// controller takes away first what it does not know to run.
 async fn until_all_run(demo: &mut Demo, image: &str) -> Result<()> {
     let run = |machines: &[Machine]| all_run(machines, image);
-    demo.until_all(&labelled("web"), &format!("be two that run {image}"), run).await?;
+    demo.until_all(labelled("web"), &format!("be two that run {image}"), run).await?;
     demo.until("web", "be complete", is_complete).await.map(drop)
 }
 
@@ -172,7 +173,7 @@ async fn until_stuck(demo: &mut Demo) -> Result<()> {
         images.sort_unstable();
         images == [("broken", false), ("v2", true)]
     };
-    demo.until_all(&labelled("web"), "be one that runs v2 and a broken one", stuck).await.map(drop)
+    demo.until_all(labelled("web"), "be one that runs v2 and a broken one", stuck).await.map(drop)
 }
 
 async fn until_history(demo: &mut Demo, name: &str, wanted: &[&str]) -> Result<()> {
@@ -182,7 +183,7 @@ async fn until_history(demo: &mut Demo, name: &str, wanted: &[&str]) -> Result<(
         found == wanted
     };
     let what = format!("have the revisions {}", wanted.join(" and "));
-    demo.until_all(&labelled(name), &what, kept).await.map(drop)
+    demo.until_all(labelled(name), &what, kept).await.map(drop)
 }
 
 #[tokio::main]
