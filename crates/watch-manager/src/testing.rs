@@ -26,7 +26,7 @@ use self::kind::Kind;
 use crate::event::Verb;
 use crate::source::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvents, Target};
 
-pub use self::fault::Fault;
+pub use self::fault::{Call, Fault};
 
 /// A server in memory. Clones are the same server.
 #[derive(Clone, Default)]
@@ -44,8 +44,8 @@ struct State {
     version: u64,
     uids: u64,
     latency: Duration,
-    faults: HashMap<(GroupVersionKind, Verb), Faults>,
-    calls: HashMap<(GroupVersionKind, Verb), usize>,
+    faults: HashMap<(GroupVersionKind, Call), Faults>,
+    calls: HashMap<(GroupVersionKind, Call), usize>,
     in_flight: usize,
     most_in_flight: usize,
     open_watches: usize,
@@ -151,19 +151,19 @@ impl FakeApi {
 // === impl FakeApi: faults ===
 
 impl FakeApi {
-    /// The next request of this verb for `gvk` fails; repeated calls queue.
-    pub fn fail_next(&self, gvk: &GroupVersionKind, verb: Verb, fault: Fault) {
-        self.lock().faults.entry((gvk.clone(), verb)).or_default().once.push_back(fault);
+    /// The next such request for `gvk` fails; repeated calls queue.
+    pub fn fail_next(&self, gvk: &GroupVersionKind, call: impl Into<Call>, fault: Fault) {
+        self.lock().faults.entry((gvk.clone(), call.into())).or_default().once.push_back(fault);
     }
 
-    /// Every request of this verb for `gvk` fails, until [`heal`](Self::heal).
-    pub fn fail_always(&self, gvk: &GroupVersionKind, verb: Verb, fault: Fault) {
-        self.lock().faults.entry((gvk.clone(), verb)).or_default().always = Some(fault);
+    /// Every such request for `gvk` fails, until [`heal`](Self::heal).
+    pub fn fail_always(&self, gvk: &GroupVersionKind, call: impl Into<Call>, fault: Fault) {
+        self.lock().faults.entry((gvk.clone(), call.into())).or_default().always = Some(fault);
     }
 
-    /// Ends all failures of this verb for `gvk`.
-    pub fn heal(&self, gvk: &GroupVersionKind, verb: Verb) {
-        self.lock().faults.remove(&(gvk.clone(), verb));
+    /// Ends all failures of such requests for `gvk`.
+    pub fn heal(&self, gvk: &GroupVersionKind, call: impl Into<Call>) {
+        self.lock().faults.remove(&(gvk.clone(), call.into()));
     }
 
     /// Refuses lists and watches of the kind but those of single namespaces of these, as a Role does; `None` grants access
@@ -199,9 +199,9 @@ impl FakeApi {
 // === impl FakeApi: counts ===
 
 impl FakeApi {
-    /// The number of requests of this verb for `gvk`.
-    pub fn calls(&self, gvk: &GroupVersionKind, verb: Verb) -> usize {
-        self.lock().calls.get(&(gvk.clone(), verb)).copied().unwrap_or_default()
+    /// The number of such requests for `gvk`.
+    pub fn calls(&self, gvk: &GroupVersionKind, call: impl Into<Call>) -> usize {
+        self.lock().calls.get(&(gvk.clone(), call.into())).copied().unwrap_or_default()
     }
 
     /// The number of open watches, of all kinds.
@@ -223,14 +223,15 @@ impl FakeApi {
 
 impl FakeApi {
     /// Counts the request and delays it; returns its fault, if any.
-    async fn request(&self, gvk: &GroupVersionKind, verb: Verb) -> Option<Fault> {
+    async fn request(&self, gvk: &GroupVersionKind, call: impl Into<Call>) -> Option<Fault> {
+        let call = call.into();
         let (latency, fault) = {
             let mut state = self.lock();
-            let calls = state.calls.entry((gvk.clone(), verb)).or_default();
+            let calls = state.calls.entry((gvk.clone(), call)).or_default();
             *calls = calls.saturating_add(1);
             state.in_flight = state.in_flight.saturating_add(1);
             state.most_in_flight = state.most_in_flight.max(state.in_flight);
-            (state.latency, state.fault(gvk, verb))
+            (state.latency, state.fault(gvk, call))
         };
         let _flight = Leaving { api: self, count: |state| &mut state.in_flight };
         if !latency.is_zero() {
@@ -335,8 +336,8 @@ impl State {
         (self.next_version(), format!("uid-{}", self.uids))
     }
 
-    fn fault(&mut self, gvk: &GroupVersionKind, verb: Verb) -> Option<Fault> {
-        let faults = self.faults.get_mut(&(gvk.clone(), verb))?;
+    fn fault(&mut self, gvk: &GroupVersionKind, call: Call) -> Option<Fault> {
+        let faults = self.faults.get_mut(&(gvk.clone(), call))?;
         faults.once.pop_front().or(faults.always)
     }
 }

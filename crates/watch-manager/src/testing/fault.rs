@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::event::Verb;
 use crate::source::SourceError;
 
 /// The message of an answer that a test ordered.
@@ -47,13 +48,31 @@ pub enum Fault {
     Bookmarks(u32),
 }
 
+/// A kind of request to the server in memory: those of a manager, and those of a client besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Call {
+    /// A request that a manager makes too.
+    Of(Verb),
+    /// Read one object.
+    Get,
+    /// Create, replace, patch or delete objects.
+    Write,
+}
+
+impl From<Verb> for Call {
+    fn from(verb: Verb) -> Self {
+        Self::Of(verb)
+    }
+}
+
 /// The reason why a request fails.
 pub(super) enum Failed {
     ByOrder(Fault),
     Truthfully(SourceError),
 }
 
-/// The faults of the next requests of one verb.
+/// The faults of the next requests of one kind.
 #[derive(Default)]
 pub(super) struct Faults {
     pub(super) once: VecDeque<Fault>,

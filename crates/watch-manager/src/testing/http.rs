@@ -1,7 +1,8 @@
 //! The server in memory as a `kube::Client`: discovery, and list, watch, get, create, replace, patch and delete of
 //! objects and their status, so that a controller that writes can be tested.
 //!
-//! Patches are merge patches; a server-side apply is merged too. Validation, defaults and admission do not exist.
+//! Strategic merge patches and server-side apply are treated like merge patches: fields have no owners. Validation, defaults
+//! and admission do not exist.
 
 mod path;
 mod write;
@@ -19,7 +20,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use self::path::{Resource, Route};
-use super::fault::{BY_ORDER, Failed, Fault};
+use super::fault::{BY_ORDER, Call, Failed, Fault};
 use super::{FakeApi, key};
 use crate::event::Verb;
 use crate::interest::Selection;
@@ -33,8 +34,8 @@ type Reply = UnsyncBoxBody<Bytes, std::io::Error>;
 // === impl FakeApi: the client ===
 
 impl FakeApi {
-    /// A client of this server. Lists and watches through it meet the same faults, as status codes and bodies, and are counted.
-    /// Discovery, reads and writes meet none.
+    /// A client of this server. Its requests meet the faults of their [`Call`], as status codes and bodies, and are counted; those of
+    /// discovery meet none. After [`Fault::Truncated`] a write has been made, and its answer is lost.
     pub fn client(&self) -> kube::Client {
         let api = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -59,14 +60,30 @@ impl FakeApi {
             }
             // As a server that lacks them answers; clients list then.
             Route::StreamingList => Err((422, "sendInitialEvents: Forbidden".to_owned())),
-            Route::Get(resource, name) => self.get_object(&resource, &name),
-            Route::Write(resource, write) => self.write(&resource, write, &body),
+            Route::Get(resource, name) => match self.meet(&resource, Call::Get).await {
+                Some(fault) => return refusal(Failed::ByOrder(fault)),
+                None => self.get_object(&resource, &name),
+            },
+            Route::Write(resource, write) => match self.meet(&resource, Call::Write).await {
+                Some(Fault::Truncated) => {
+                    let _lost = self.write(&resource, write, &body);
+                    return refusal(Failed::ByOrder(Fault::Truncated));
+                }
+                Some(fault) => return refusal(Failed::ByOrder(fault)),
+                None => self.write(&resource, write, &body),
+            },
         };
         match answer {
             Ok(value) if is_discovery => typed_reply(200, AGGREGATED, &value),
             Ok(value) => reply(200, &value),
             Err((code, message)) => failure(code, &message),
         }
+    }
+
+    /// Counts a request for objects; returns the fault that it meets, if any.
+    async fn meet(&self, resource: &Resource, call: Call) -> Option<Fault> {
+        let (target, _) = self.target(resource).ok()?;
+        self.request(&super::gvk_of(&target.resource), call).await
     }
 
     async fn list_objects(&self, resource: &Resource) -> Response<Reply> {
@@ -195,7 +212,7 @@ impl FakeApi {
 
 impl super::kind::Kind {
     fn verbs(&self) -> Vec<&'static str> {
-        let verbs = ["create", "delete", "get", "list", "patch", "update", "watch"];
+        let verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
         let missing = |verb: &&str| match self.missing {
             Some(Verb::List) => *verb != "list",
             Some(Verb::Watch) => *verb != "watch",

@@ -2,13 +2,15 @@
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use kube::api::{
+    Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchEvent, WatchParams,
+};
 use kube::core::{ApiResource, DynamicObject};
 use kube::discovery::{self, Discovery};
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use serde_json::json;
-use watch_manager::testing::{FakeApi, Fault};
+use watch_manager::testing::{Call, FakeApi, Fault};
 use watch_manager::{GroupVersionKind, Readiness, Verb, WatchManager};
 
 use crate::bench::config;
@@ -55,6 +57,93 @@ async fn objects_are_created_read_replaced_patched_and_deleted() {
     assert_eq!(patched.metadata.uid, created.metadata.uid);
     maps.delete("a", &DeleteParams::default()).await.unwrap();
     assert_eq!(code(maps.get("a").await.unwrap_err()), 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_json_patch_tests_what_it_changes() {
+    let (_api, maps) = server();
+    maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
+    let patch = |wanted: &str| {
+        let patch = json!([{"op": "test", "path": "/data/key", "value": wanted},
+            {"op": "add", "path": "/data/list~1of", "value": "2"}, {"op": "remove", "path": "/data/key"}]);
+        Patch::Json::<()>(serde_json::from_value(patch).unwrap())
+    };
+    assert_eq!(code(maps.patch("a", &PatchParams::default(), &patch("other")).await.unwrap_err()), 422);
+    let patched = maps.patch("a", &PatchParams::default(), &patch("1")).await.unwrap();
+    assert_eq!(json!(patched.data), json!({"list/of": "2"}));
+    let version = json!([{"op": "replace", "path": "/metadata/resourceVersion", "value": "1"}]);
+    let version = Patch::Json::<()>(serde_json::from_value(version).unwrap());
+    assert_eq!(code(maps.patch("a", &PatchParams::default(), &version).await.unwrap_err()), 409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_answers_and_stores_nothing() {
+    let (_api, maps) = server();
+    let dry = PostParams { dry_run: true, ..PostParams::default() };
+    assert_eq!(maps.create(&dry, &map("a", "1")).await.unwrap().data, map("a", "1").data);
+    assert_eq!(code(maps.get("a").await.unwrap_err()), 404);
+    maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
+    let patch = Patch::Merge(json!({"data": {"key": "2"}}));
+    let params = PatchParams { dry_run: true, ..PatchParams::default() };
+    assert_eq!(maps.patch("a", &params, &patch).await.unwrap().data, map("a", "2").data);
+    maps.delete("a", &DeleteParams { dry_run: true, ..DeleteParams::default() }).await.unwrap();
+    assert_eq!(maps.get("a").await.unwrap().data, map("a", "1").data);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_keeps_to_its_preconditions() {
+    let (_api, maps) = server();
+    let old = maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
+    let patch = Patch::Merge(json!({"data": {"key": "2"}}));
+    let new = maps.patch("a", &PatchParams::default(), &patch).await.unwrap();
+    let at = |object: &ConfigMap, uid: Option<String>| {
+        let preconditions = Preconditions { uid, resource_version: object.resource_version() };
+        DeleteParams::default().preconditions(preconditions)
+    };
+    assert_eq!(code(maps.delete("a", &at(&old, None)).await.unwrap_err()), 409);
+    assert_eq!(code(maps.delete("a", &at(&new, Some("other".to_owned()))).await.unwrap_err()), 409);
+    maps.delete("a", &at(&new, new.uid())).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_selected_objects_are_listed_and_deleted() {
+    let (api, maps) = server();
+    let labelled = |name: &str, tier: &str| json!({"metadata": {"name": name, "namespace": "default", "labels": {"tier": tier, tier: "yes"}}});
+    for (name, tier) in [("a", "web"), ("b", "db"), ("c", "cache")] {
+        api.apply(&self::maps(), labelled(name, tier));
+    }
+    for (selector, wanted) in [
+        ("tier in (web, db)", vec!["a", "b"]),
+        ("tier notin (web),!cache", vec!["b"]),
+        ("tier!=db,tier", vec!["a", "c"]),
+        ("web==yes", vec!["a"]),
+        ("!tier", vec![]),
+    ] {
+        let found = maps.list(&ListParams::default().labels(selector)).await.unwrap();
+        let found: Vec<_> = found.items.iter().map(ResourceExt::name_any).collect();
+        assert_eq!(found, wanted, "{selector}");
+    }
+    let of_two = ListParams::default().labels("tier in (web,db)");
+    maps.delete_collection(&DeleteParams::default(), &of_two).await.unwrap();
+    let left = maps.list(&ListParams::default()).await.unwrap();
+    assert_eq!(left.items.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), ["c"]);
+}
+
+/// After a truncated answer the write has been made, and the controller cannot know.
+#[tokio::test(start_paused = true)]
+async fn reads_and_writes_meet_the_faults_of_their_verbs() {
+    let (api, maps) = server();
+    let gvk = self::maps();
+    api.fail_next(&gvk, Call::Write, Fault::Status(409));
+    api.fail_next(&gvk, Call::Write, Fault::Truncated);
+    api.fail_next(&gvk, Call::Get, Fault::Unavailable);
+    let params = PostParams::default();
+    assert_eq!(code(maps.create(&params, &map("a", "1")).await.unwrap_err()), 409);
+    let lost = maps.create(&params, &map("a", "1")).await.unwrap_err();
+    assert!(matches!(lost, kube::Error::SerdeError(_)), "{lost:?}");
+    assert_eq!(code(maps.get("a").await.unwrap_err()), 503);
+    assert_eq!(maps.get("a").await.unwrap().data, map("a", "1").data, "it was made");
+    assert_eq!((api.calls(&gvk, Call::Write), api.calls(&gvk, Call::Get)), (2, 2));
 }
 
 #[tokio::test(start_paused = true)]

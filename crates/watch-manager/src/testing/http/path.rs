@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{Method, header};
+use http::{HeaderValue, Method, header};
 use kube::core::{Expression, GroupVersionKind, Selector};
 
 use crate::source::Page;
@@ -29,9 +29,29 @@ pub(super) enum Route {
 /// A request that changes an object.
 pub(super) enum Write {
     Create,
-    Replace { name: String, status: bool },
-    Patch { name: String, status: bool },
-    Delete { name: String },
+    Replace {
+        name: String,
+        status: bool,
+    },
+    Patch {
+        name: String,
+        status: bool,
+        form: PatchForm,
+    },
+    Delete {
+        name: String,
+    },
+    /// All objects that the selectors select.
+    DeleteCollection,
+}
+
+/// The meaning of the body of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PatchForm {
+    /// RFC 7386. Strategic merge patches and server-side apply are treated like it.
+    Merge,
+    /// RFC 6902.
+    Json,
 }
 
 /// The resource of a path, and the parameters of a list.
@@ -45,6 +65,7 @@ pub(super) struct Resource {
     pub(super) fields: Option<Box<str>>,
     pub(super) metadata_only: bool,
     pub(super) page: Page,
+    pub(super) dry_run: bool,
 }
 
 // === impl Route ===
@@ -72,11 +93,16 @@ impl Route {
         resource.namespace = namespace.map(Into::into);
         let parameters = parameters(request.uri.query().unwrap_or_default());
         resource.read(&parameters, request);
-        Self::of(request.method.clone(), resource, rest, &parameters)
+        let content = request.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        let form = match content.is_some_and(|content| content.starts_with(b"application/json-patch+json")) {
+            true => PatchForm::Json,
+            false => PatchForm::Merge,
+        };
+        Self::of((request.method.clone(), form), resource, rest, &parameters)
     }
 
     fn of(
-        method: Method,
+        (method, form): (Method, PatchForm),
         resource: Resource,
         rest: &[&str],
         parameters: &[(String, String)],
@@ -95,8 +121,9 @@ impl Route {
             (Method::GET, Some(name)) => Self::Get(resource, name),
             (Method::POST, None) => Self::Write(resource, Write::Create),
             (Method::PUT, Some(name)) => Self::Write(resource, Write::Replace { name, status }),
-            (Method::PATCH, Some(name)) => Self::Write(resource, Write::Patch { name, status }),
+            (Method::PATCH, Some(name)) => Self::Write(resource, Write::Patch { name, status, form }),
             (Method::DELETE, Some(name)) => Self::Write(resource, Write::Delete { name }),
+            (Method::DELETE, None) => Self::Write(resource, Write::DeleteCollection),
             _ => return None,
         })
     }
@@ -115,6 +142,7 @@ impl Resource {
                 "labelSelector" => self.labels = labels(value),
                 "fieldSelector" => self.fields = Some(value.as_str().into()),
                 "limit" => self.page.limit = value.parse().ok(),
+                "dryRun" => self.dry_run = value == "All",
                 "continue" => self.page.continue_token = Some(value.clone()),
                 _ => {}
             }
@@ -149,13 +177,35 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A label selector of equalities; other terms are ignored.
+/// A label selector, as `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
 fn labels(text: &str) -> Selector {
-    let terms = text.split(',').filter_map(|term| match term.split_once("!=") {
-        Some((key, value)) => Some(Expression::NotEqual(key.to_owned(), value.to_owned())),
-        None => term
-            .split_once('=')
-            .map(|(key, value)| Expression::Equal(key.to_owned(), value.trim_start_matches('=').to_owned())),
+    let mut depth = 0_u32;
+    let terms = text.split(move |character| {
+        match character {
+            '(' => depth = depth.saturating_add(1),
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ',' && depth == 0
     });
-    terms.collect()
+    terms.map(str::trim).filter(|term| !term.is_empty()).map(expression).collect()
+}
+
+fn expression(term: &str) -> Expression {
+    let owned = |text: &str| text.trim().to_owned();
+    if let Some((head, values)) = term.split_once('(') {
+        let values = values.trim_end_matches(')').split(',').map(owned).collect();
+        return match head.trim_end().strip_suffix(" notin") {
+            Some(key) => Expression::NotIn(owned(key), values),
+            None => Expression::In(owned(head.trim_end().trim_end_matches(" in")), values),
+        };
+    }
+    if let Some((key, value)) = term.split_once("!=") {
+        return Expression::NotEqual(owned(key), owned(value));
+    }
+    match (term.split_once('='), term.strip_prefix('!')) {
+        (Some((key, value)), _) => Expression::Equal(owned(key), owned(value.trim_start_matches('='))),
+        (None, Some(key)) => Expression::DoesNotExist(owned(key)),
+        (None, None) => Expression::Exists(term.to_owned()),
+    }
 }
