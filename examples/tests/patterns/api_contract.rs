@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use control_plane::ControlPlane;
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -122,6 +123,8 @@ async fn a_provider_that_broke_the_contract_is_not_forgotten_with_its_objects() 
 
 #[tokio::test]
 async fn a_demo_starts_its_own_control_plane_and_ends_by_itself() {
+    // On a new machine the programs are built first, which takes minutes.
+    tokio::task::spawn_blocking(ControlPlane::programs).await.unwrap().unwrap();
     let mut command = Command::new(program("api_contract"));
     let begun = Instant::now();
     let output = timeout(Duration::from_secs(300), command.arg("--demo").kill_on_drop(true).output());
