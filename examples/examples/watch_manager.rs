@@ -5,7 +5,7 @@
 //! cargo run -p examples --example watch_manager -- --cluster     # the cluster of your kubeconfig; Ctrl-C ends it
 //! ```
 //!
-//! `audit` wants namespaces. `policies` wants namespaces and gadgets, a kind that nobody has defined yet.
+//! `audit` wants namespaces. `policies` wants namespaces and gadgets, a kind that is not defined yet.
 //! One watch of namespaces serves both; the watch of gadgets begins when gadgets are defined.
 
 use std::error::Error;

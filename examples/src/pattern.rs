@@ -128,7 +128,7 @@ async fn control<P: Pattern>(arguments: &Arguments) -> Result<()> {
     };
     tokio::select! {
         ended = gracefully => ended,
-        // Its API server may be gone, and nobody looks at what was begun.
+        // Its API server may be gone, and what was begun does not matter.
         () = detached(arguments.attached) => Ok(()),
     }
 }

@@ -86,7 +86,7 @@ async fn run_machines(user: &Cluster, replicas: u32) {
     timeout(DEADLINE, await_condition(user.api::<Fleet>(), "web", runs)).await.expect("it must run").unwrap();
 }
 
-/// Somebody writes the annotation of a MachineSet, and owns it from then on. The Fleet's next change arrives nevertheless.
+/// Another client writes the annotation of a MachineSet, and owns it from then on. The Fleet's next change arrives nevertheless.
 async fn a_trace_that_somebody_has_taken_stops_no_controller(plane: &ControlPlane) {
     let user = cluster(plane, "user");
     let sets = user.api::<MachineSet>();

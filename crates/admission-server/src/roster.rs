@@ -18,7 +18,7 @@ pub(crate) enum Phase {
     Busy,
 }
 
-/// Whoever opened a connection: an IPv4 address or an IPv6 /64, which one host controls as a whole.
+/// The peer of a connection: an IPv4 address or an IPv6 /64, which one host controls as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Peer(IpAddr);
 

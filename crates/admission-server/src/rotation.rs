@@ -76,7 +76,7 @@ impl CertificateSet {
         let expires = self.serving.expires()?;
         if let Some(next) = &self.next {
             let is_over = trusted_for.is_some_and(|passed| passed >= times.overlap);
-            // An expired certificate is accepted by nobody: there is nothing to wait for.
+            // No client accepts an expired certificate: there is nothing to wait for.
             let promote = is_over || expires <= now;
             return Ok(promote.then(|| self.promoted(next, now)));
         }

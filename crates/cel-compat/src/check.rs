@@ -100,9 +100,9 @@ struct Checker<'a> {
     literals: Vec<(Vec<(usize, Type)>, bool)>,
     /// The number of calls around the place checked that take lists of mixed elements.
     lenient: usize,
-    /// The type of each part, by its address, as far as somebody asks later.
+    /// The type of each part, by its address, as far as it is asked for later.
     typed: HashMap<usize, Type>,
-    /// The overloads of each call, by its address, as far as somebody asks later.
+    /// The overloads of each call, by its address, as far as it is asked for later.
     resolved: HashMap<usize, Resolved>,
     /// The names used.
     names: BTreeSet<String>,

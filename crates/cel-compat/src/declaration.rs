@@ -172,7 +172,7 @@ impl Declaration {
         }
     }
 
-    /// Returns true if the value is a map, whose keys are strings of a length that nobody declares.
+    /// Returns true if the value is a map, whose keys are strings without a declared length.
     pub(crate) const fn is_map(&self) -> bool {
         matches!(self.parts, Parts::Values(_))
     }

@@ -33,7 +33,7 @@
 //! together: it is immutable, shared by `Arc`, and gives an enforcement point the [`review::Verdict`] on a
 //! [`review::Review`].
 //!
-//! This crate knows no client, no HTTP and no async runtime. Same review, same verdict, whoever asks.
+//! This crate knows no client, no HTTP and no async runtime. Same review, same verdict, for every caller.
 
 pub mod api;
 pub mod driver;

@@ -102,7 +102,7 @@ pub struct KindFilter {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// A namespace selector, a namespaced object, and nobody supplied its Namespace.
+    /// A namespace selector, a namespaced object, and its Namespace was not supplied.
     #[error(
         "error matching the requested object: {object} :failed to run Match criteria: namespace selector for namespace-scoped object but missing Namespace"
     )]

@@ -131,7 +131,7 @@ pub(crate) fn announce(
         };
         let mut judges = votes.iter().filter(judges).peekable();
         let is_proven = judges.peek().is_some() && judges.all(has_switched);
-        // Whoever answers a lead after the write has seen it, and another lead later has switched.
+        // A pod that answers a lead after the write has seen it, and another lead later has switched.
         let is_over = !votes.is_empty() && switching >= lead.saturating_mul(2);
         return (is_proven || is_over).then_some(Announced { settled: true, ..pending });
     }

@@ -27,7 +27,7 @@ pub struct AggregatorConfig {
     pub debounce: Duration,
     /// A report waits no longer than this. Default 2 s.
     pub max_delay: Duration,
-    /// Kinds of Gatekeeper's that are read too, whoever writes them. Their definitions must be installed. Default none.
+    /// Kinds of Gatekeeper's that are read too, from every writer. Their definitions must be installed. Default none.
     pub per_parent: Vec<PodStatusKind>,
     /// The field manager of the statuses, at most 128 characters. Default `pod-status-aggregator`.
     pub field_manager: String,

@@ -2,7 +2,7 @@
 
 /// The effect on a pod's decisions of an object that the pod has not ingested.
 ///
-/// Whoever relaxes a rule, so that one pod does not hold up the others, relies on [`MissingSemantics::Looser`]: a policy that
+/// A user who relaxes a rule, so that one pod does not hold up the others, relies on [`MissingSemantics::Looser`]: a policy that
 /// is missing denies nothing. A missing exemption denies what it would allow, and missing data can do either. Hence
 /// [`crate::readiness::OnError::GiveUp`], [`crate::ReadinessTracker::give_up`], [`crate::Deadline::Activate`] and
 /// [`crate::Shape::at_once`] have an effect on kinds that are `Looser` only.

@@ -277,7 +277,7 @@ impl Objects {
         }
     }
 
-    /// The changes of this pod's objects, whoever makes them. Only the shards' lists have a beginning and an end.
+    /// The changes of this pod's objects, by any client. Only the shards' lists have a beginning and an end.
     pub(crate) fn follow(&self) -> BoxStream<'static, Followed> {
         let follow = |resource: ApiResource, label: &str| {
             let objects = Selection::new(resource, &self.identity.namespace).label(label, self.own_label());

@@ -117,7 +117,7 @@ impl ParentChanges {
         self.parents().known.clone()
     }
 
-    /// Waits for a change. Cancel-safe: a change that nobody waited for ends the next wait.
+    /// Waits for a change. Cancel-safe: a change that happens between two waits ends the next one.
     pub(crate) async fn arrived(&self) {
         self.inner.arrived.notified().await;
     }

@@ -249,7 +249,7 @@ mod tests {
         let permit = Permit::new(Some(FENCE));
         permit.renewed_at(Instant::now());
         advance(FENCE).await;
-        // Nobody has asked meanwhile: the permit has expired all the same.
+        // Without any call meanwhile, the permit has expired all the same.
         permit.renewed_at(Instant::now());
         assert_eq!(permit.check(), Err(Fenced::Expired));
         assert_eq!(permit.renewed().await, Ok(()));

@@ -320,7 +320,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Another client has deleted an object. Whoever did that may have deleted others. If the pod is gone,
+    /// Another client has deleted an object. It may have deleted others. If the pod is gone,
     /// it was the garbage collector, and this process must not create the object again.
     async fn recreate(&mut self) -> kube::Result<()> {
         if self.objects.is_pod_gone().await? {

@@ -1,7 +1,7 @@
 //! The stored status of a parent, and what other field managers own in it.
 //!
 //! With `x-kubernetes-list-type: map` the API server merges `conditions` by type, and each manager applies
-//! its own. An atomic list has one value: whoever applies it replaces all of it. The managed fields tell the
+//! its own. An atomic list has one value: a manager that applies it replaces all of it. The managed fields tell the
 //! two apart: `"f:conditions": {"k:{\"type\":\"Ready\"}": {…}}` is a map, `"f:conditions": {}` is atomic.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ManagedFieldsEntry};

@@ -190,7 +190,7 @@ impl Externals for Printer<'_> {
     }
 
     fn print(&self, line: &str) {
-        // Nobody can be told that nobody listens.
+        // Ignore write errors: stderr is closed.
         let _ = writeln!(self.err.borrow_mut(), "{line}");
     }
 }

@@ -114,7 +114,7 @@ pub fn rego(
             RegoCommand::Test(args) => test::run(args, &mut streams),
         };
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
-        // Output that nobody reads any more is no failure of the command.
+        // A closed standard output is not a failure of the command.
         thread.ok().and_then(|thread| thread.join().ok()).map_or(2, |ended| ended.unwrap_or(0))
     })
 }

@@ -1,4 +1,4 @@
-//! Flags of OPA's commands that these commands know and refuse, so that nobody takes silence for obedience.
+//! Flags of OPA's commands that these commands know and refuse, so that unsupported flags are not silently ignored.
 
 use clap::Args;
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 /// The place of a piece of source text: the byte offsets of its start and end, turned into line and column only when
-/// somebody asks. Diagnostics show the start; the end is what coverage needs.
+/// a caller asks. Diagnostics show the start; the end is what coverage needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Pos(pub(crate) u32, pub(crate) u32);
 

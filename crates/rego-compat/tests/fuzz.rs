@@ -11,7 +11,7 @@
     reason = "a test says no by panicking"
 )]
 #![allow(clippy::arithmetic_side_effects, reason = "seeds and counts stay small")]
-#![allow(unreachable_pub, reason = "modules of a test are seen by nobody else")]
+#![allow(unreachable_pub, reason = "modules of a test are not visible outside")]
 
 #[path = "fuzz/generate.rs"]
 mod generate;

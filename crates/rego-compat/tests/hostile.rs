@@ -1,4 +1,4 @@
-//! Policies made to hang, exhaust or crash are refused or stopped within their budget, and nobody beside them notices.
+//! Policies made to hang, exhaust or crash are refused or stopped within their budget, and do not affect others.
 //!
 //! `cargo run --release -p rego-compat --example hostile` measures what each costs.
 #![allow(
@@ -8,7 +8,7 @@
     reason = "a test says no by panicking"
 )]
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test says no by panicking")]
-#![allow(unreachable_pub, reason = "modules of a test are seen by nobody else")]
+#![allow(unreachable_pub, reason = "modules of a test are not visible outside")]
 
 #[path = "hostile/templates.rs"]
 mod templates;

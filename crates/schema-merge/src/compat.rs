@@ -29,7 +29,7 @@ pub enum Direction {
     Clients,
 }
 
-/// The certainty that a change affects somebody.
+/// The certainty that a change affects a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Impact {

@@ -83,7 +83,7 @@ pub enum MergeError {
         /// The property that is not listed.
         property: String,
     },
-    /// Somebody contributes at or below an exclusive mount of somebody else.
+    /// A fragment contributes at or below an exclusive mount of another one.
     #[error("{at}: {intruder} contributes here, but {holder} is mounted exclusively at {held:?}; mount both shared or move one", held = .held.to_string())]
     Exclusive {
         /// The place in the merged schema.

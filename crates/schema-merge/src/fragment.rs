@@ -40,7 +40,7 @@ pub struct MountPolicy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Sharing {
-    /// Nobody else: any other contribution at or below the path is a conflict.
+    /// No other fragment: any other contribution at or below the path is a conflict.
     #[default]
     Exclusive,
     /// Others may add properties; value validations of a node that several describe must be equal.

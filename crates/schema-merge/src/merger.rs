@@ -111,7 +111,7 @@ impl Merger {
         self
     }
 
-    /// Allows only these children below `parent`, whoever contributes.
+    /// Allows only these children below `parent`, from every contributor.
     #[must_use]
     pub fn seal<S: Into<String>>(mut self, parent: MountPath, children: impl IntoIterator<Item = S>) -> Self {
         self.terms.seals.insert((parent, children.into_iter().map(Into::into).collect()));
@@ -264,7 +264,7 @@ fn settled(fragments: &[Fragment]) -> Vec<Fragment> {
     fragments
 }
 
-/// Adds the host's restriction of the name; `metadata` is reserved, so nobody else can have described it.
+/// Adds the host's restriction of the name; `metadata` is reserved, so no fragment can have described it.
 fn with_metadata(mut schema: Map<String, Value>, limits: &MetadataLimits) -> Value {
     let names = [("name", &limits.name), ("generateName", &limits.generate_name)];
     let restricted: Map<String, Value> = names

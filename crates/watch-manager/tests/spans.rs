@@ -1,5 +1,5 @@
 //! The spans of a manager, as a subscriber sees them. A process of its own: while a subscriber comes, a thread that meets
-//! an event for the first time may note for ever that nobody wants it.
+//! an event for the first time may note for ever that no subscriber wants it.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no")]
 

@@ -186,7 +186,7 @@ impl Core {
         self.contract.spec().discover(&crd).or_else(|error| refused("ContractNotKept", error.to_string()))
     }
 
-    /// `None` if somebody has written to the object while it was claimed.
+    /// `None` if another client has written to the object while it was claimed.
     async fn infrastructure_of(&self, machine: &Machine) -> Result<Option<Outcome>> {
         let reference = &machine.spec.infrastructure_ref;
         let provider = match self.provider(reference) {

@@ -97,7 +97,7 @@ async fn reconcile(machine: Arc<Machine>, cluster: Arc<Cluster>) -> Result<Actio
     Ok(Action::await_change())
 }
 
-/// Acts last. What others attached to the deletion comes first, whoever they are, and is named while it lasts.
+/// Acts last. What other controllers attached to the deletion comes first, and is named while it lasts.
 async fn delete(machine: &Machine, cluster: &Cluster, instance: &str) -> Result<Action> {
     let (own, others): (Vec<&String>, Vec<&String>) =
         machine.finalizers().iter().partition(|finalizer| *finalizer == FINALIZER);

@@ -1,6 +1,6 @@
 //! The controller's identity for plug-ins: an authority and a client certificate, made once and kept in a Secret.
 //!
-//! A plug-in trusts the authority (ConfigMap `placement-ca`), so nobody else can call it. The other direction is the
+//! A plug-in trusts the authority (ConfigMap `placement-ca`), so no other client can call it. The other direction is the
 //! `caBundle` of its Extension.
 
 use std::collections::BTreeMap;

@@ -66,7 +66,7 @@ async fn reconcile(fleet: Arc<Fleet>, context: Arc<Fleets>) -> Result<Action> {
     Ok(Action::await_change())
 }
 
-/// Those that carry the Fleet's label, and belong to it or to nobody.
+/// Those that carry the Fleet's label, and belong to it or to no controller.
 fn sets_of(fleet: &Fleet, sets: Vec<Arc<MachineSet>>) -> Vec<Arc<MachineSet>> {
     let name = fleet.name_any();
     let ours = |set: &Arc<MachineSet>| {

@@ -76,7 +76,7 @@ fn default_format() -> LogFormat {
 
 /// Says what is wrong with the command line, or gives the help it asks for. `rego` then ends with 1, as `opa` does.
 fn refuse(error: &clap::Error) -> ExitCode {
-    // Nobody can be told that nobody listens.
+    // Ignore write errors: stderr is closed.
     let _ = error.print();
     let is_rego = std::env::args_os().nth(1).is_some_and(|command| command == "rego");
     let code = if is_rego && error.use_stderr() { 1 } else { error.exit_code() };

@@ -32,7 +32,7 @@ use crate::enforce::{ExemptNamespaces, LabelGuard, Webhook};
 use crate::migrate::MigrateCommand;
 use crate::progress::ProgressArgs;
 
-/// Every request has been answered when the process ends; threads beyond that have nobody to answer.
+/// Every request has been answered when the process ends; threads beyond that have no request to answer.
 const LAST_THREADS: Duration = Duration::from_secs(1);
 
 /// The reason why the process did not do its work.

@@ -44,7 +44,7 @@ fn every_line_of_the_page_does_what_it_says() {
     for line in lines().into_iter().filter(|line| !line.starts_with("kpt ")) {
         let output = shell(folder.path(), line);
         let expected: &[i32] = match line {
-            // How fast this machine is just now is nobody's assertion.
+            // Times are not asserted.
             _ if line.contains("--compare") => &[0, 1],
             _ if line.contains("webtroller sync test") => &[0],
             _ if line.contains("--fix") => &[0],

@@ -128,7 +128,7 @@ impl Round {
     }
 }
 
-/// Mistakes that Gatekeeper's library lets through: nobody refuses a scope, its webhook alone refuses an action.
+/// Mistakes that Gatekeeper's library lets through: neither refuses a scope, its webhook alone refuses an action.
 fn is_ours_to_refuse(why: &str) -> bool {
     ["/spec/match/scope", "/spec/scopedEnforcementActions"].iter().any(|pointer| why.contains(pointer))
 }

@@ -171,7 +171,7 @@ impl Prepared<'_> {
             format!("--etcd-certfile={etcd_certificate}"),
             format!("--etcd-keyfile={etcd_key}"),
             "--bind-address=127.0.0.1".to_owned(),
-            // Nobody reaches this server through its Service: there is no kube-proxy.
+            // No client reaches this server through its Service: there is no kube-proxy.
             "--advertise-address=127.0.0.1".to_owned(),
             "--endpoint-reconciler-type=none".to_owned(),
             format!("--secure-port={}", port_of(&self.urls.api_server)),

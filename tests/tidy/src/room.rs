@@ -24,7 +24,7 @@ const FRAMEWORK: Doors = &[
     ("target", &["api", "review"]),
 ];
 
-/// `enforce` and `controller` meet in `handle`; nobody uses `runtime`.
+/// `enforce` and `controller` meet in `handle`; no module uses `runtime`.
 const OPERATOR: Doors = &[
     ("api", &[]),
     ("api_error", &[]),

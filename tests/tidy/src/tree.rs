@@ -1,4 +1,4 @@
-//! Packages from outside that a crate must do without, whoever brings them in.
+//! Packages from outside that a crate must do without, through any dependency.
 //!
 //! It reads `cargo tree -p crate -e normal`, which is what a user of that one crate builds: the features that
 //! other members of the workspace switch on are not in it.

@@ -22,7 +22,7 @@ use super::{BodyTrace, Budget, Case, CompileError, Driver, EvalError, Program};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RegoDriver;
 
-/// As [`RegoDriver`], with somebody who hears what the policies print. Slower, and for authors.
+/// As [`RegoDriver`], with a listener for what the policies print. Slower, and for authors.
 #[derive(Clone, Debug)]
 pub struct PrintingRegoDriver(Arc<dyn Listener>);
 

@@ -315,7 +315,7 @@ fn input() -> impl Strategy<Value = Value> {
 enum Event {
     Put(Vec<String>, Document),
     Remove(Vec<String>),
-    /// Somebody looks, and keeps the snapshot.
+    /// A reader takes a snapshot and keeps it.
     Look,
 }
 

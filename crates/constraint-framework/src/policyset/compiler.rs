@@ -70,7 +70,7 @@ impl Compiler {
         self
     }
 
-    /// The same, with somebody who hears what policies in Rego print.
+    /// The same, with a listener for what policies in Rego print.
     #[must_use]
     pub fn with_print_listener(mut self, listener: &Arc<dyn Listener>) -> Self {
         let heard =

@@ -95,7 +95,7 @@ impl AdmissionTarget {
 
     /// Builds the review of an admission request from its JSON text.
     ///
-    /// The Namespace object is not part of a request: whoever has it adds it with
+    /// The Namespace object is not part of a request: the caller adds it with
     /// [`Review::into_builder`] before the review is judged. On DELETE the object is the old one, and a Namespace is in no namespace, as in Gatekeeper.
     /// Policies see the fields of an AdmissionRequest and no others, empty ones as Kubernetes' Go types write them.
     ///

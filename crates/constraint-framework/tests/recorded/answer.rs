@@ -105,7 +105,7 @@ fn rounded(value: Json) -> Json {
     }
 }
 
-/// The review as an enforcement point builds it. The Namespace comes from whoever asks, or from the inventory.
+/// The review as an enforcement point builds it. The Namespace comes from the caller, or from the inventory.
 fn review(policies: &PolicySet, question: &Json) -> Result<review::Review, String> {
     let document = |value: &Json| Document::from_value(value).map_err(|error| error.to_string());
     let built = match question.get("request") {

@@ -41,7 +41,7 @@ impl Cluster {
         Ok(applied)
     }
 
-    /// Removes entries of dead pods, which nobody else does: their field managers have ended with them.
+    /// Removes entries of dead pods, which no other client does: their field managers have ended with them.
     pub(super) async fn remove_applied(
         &self,
         api: &Api<DynamicObject>,

@@ -53,7 +53,7 @@ impl Log {
     }
 }
 
-/// A revision of a policy, whoever has written it.
+/// A revision of a policy, of any writer.
 #[derive(Clone, Debug)]
 pub struct Revision {
     /// The moment before which its contents were decided. See [`crate::revisions`].

@@ -213,7 +213,7 @@ impl Server {
         self.state.lock().unwrap().latency = Some(latency);
     }
 
-    /// Somebody else writes the object at this path.
+    /// Another client writes the object at this path.
     pub fn edit(&self, path: &str, edit: impl FnOnce(&mut Value)) {
         let mut state = self.state.lock().unwrap();
         let old = state.objects.get(path).cloned().unwrap();

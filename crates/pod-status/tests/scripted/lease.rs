@@ -56,7 +56,7 @@ impl Site {
         self.working.lock().unwrap().clone()
     }
 
-    /// Waits until somebody works.
+    /// Waits until one of them works.
     async fn staffed(&self, within: Duration) -> String {
         let staffed = async {
             loop {

@@ -1,5 +1,5 @@
 //! The spans that the guide names, as a subscriber sees them. A process of its own: while there is one subscriber, a thread
-//! without it that meets a span for the first time notes for ever that nobody wants it.
+//! without it that meets a span for the first time notes for ever that no subscriber wants it.
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::panic)]
 // In an integration test every module is private to the binary.
 #![allow(unreachable_pub)]

@@ -214,7 +214,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Reads an operand of which nobody asks where it comes from.
+    /// Reads an operand whose origin does not matter.
     fn look(&mut self, operand: &Operand, body: usize) {
         if !matches!(operand, Operand::Var(_) | Operand::Const(_)) {
             self.operand(operand, body);

@@ -65,7 +65,7 @@ pub(super) fn shift_left(args: &[&Value], meter: &Meter) -> Answer {
     if number.sign() == num_bigint::Sign::NoSign {
         return answer(Number::from(0));
     }
-    // Whoever prints the number pays for its square in words; it is paid for here, before the number exists.
+    // Printing the number costs the square of its words; it is charged here, before the number exists.
     let words = usize::try_from(places / 64).unwrap_or(usize::MAX);
     meter.charge(words.saturating_mul(words).max(words.saturating_mul(8)))?;
     answer(Number::from(&(number << places)))

@@ -6,7 +6,7 @@ use crate::value::Value;
 
 use super::{Answer, answer, text_at};
 
-/// `print(...)`, where nobody listens.
+/// `print(...)` without a listener.
 pub(super) fn print(_: &[&Value], _: &Meter) -> Answer {
     answer(true)
 }

@@ -32,7 +32,7 @@ pub(super) fn check(book: &Rulebook, order: &[GroupId], diagnostics: &mut Vec<Di
                 checker.body(&branch.body);
                 let mut made = checker.rule_type(group.kind, &rule.args, branch);
                 if !checker.errors.is_empty() {
-                    // Whoever uses the rule shall not be told again.
+                    // Uses of the rule do not report it again.
                     made = Some(ANY);
                 }
                 for (at, message) in std::mem::take(&mut checker.errors) {

@@ -27,7 +27,7 @@ pub(super) enum Origin {
 #[derive(Debug, Default)]
 struct Scope {
     names: BTreeMap<Name, Entry>,
-    /// Variables of `some` and `every`, which somebody has to use.
+    /// Variables of `some` and `every`, which have to be used.
     declared: Vec<(Slot, Pos)>,
     /// Names this body declares somewhere; they hide rules and imports in all of it.
     coming: BTreeSet<Name>,
@@ -126,7 +126,7 @@ impl<'a> Lowering<'a> {
         self.diagnostics.push(self.module.source.diagnostic(at, code, message.into(), help));
     }
 
-    /// A slot nobody else uses.
+    /// A slot that is not used otherwise.
     pub(super) fn fresh(&mut self, name: Name) -> Slot {
         let slot = Slot::try_from(self.slots.len()).unwrap_or(Slot::MAX);
         self.slots.push(name);
@@ -149,7 +149,7 @@ impl<'a> Lowering<'a> {
         self.scopes.pop();
     }
 
-    /// Reports what the current scope declares and nobody uses.
+    /// Reports unused declarations of the current scope.
     pub(super) fn check_declared(&mut self) {
         let declared =
             self.scopes.last_mut().map(|scope| std::mem::take(&mut scope.declared)).unwrap_or_default();

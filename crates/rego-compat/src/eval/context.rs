@@ -33,7 +33,7 @@ pub(crate) struct EvalContext<'p> {
     pub(super) witness: Option<&'p Witness>,
     /// The results of functions of the modules so far.
     pub(super) memo: Memo,
-    /// A definition has just given a value at odds with another, and nobody has told which values there are.
+    /// A definition has just given a value that conflicts with another; the values have not been reported yet.
     pub(super) at_odds: Cell<bool>,
     /// Frames to use again.
     frames: RefCell<Vec<Vec<Value>>>,

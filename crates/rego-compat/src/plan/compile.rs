@@ -192,7 +192,7 @@ impl Binder<'_> {
         steps
     }
 
-    /// Steps for a body whose variables nobody outside sees.
+    /// Steps for a body whose variables are not visible outside.
     fn inner_block(&mut self, body: &[Statement]) -> Vec<Step> {
         let before = self.bound.clone();
         let steps = self.block(body);

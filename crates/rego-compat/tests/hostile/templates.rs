@@ -1,4 +1,4 @@
-//! Policies written to hang, exhaust or crash whoever evaluates them, each with a name.
+//! Policies written to hang, exhaust or crash the process that evaluates them, each with a name.
 //!
 //! The test beside this file says what has to become of them; the example `hostile` measures how long it takes.
 

@@ -1,6 +1,6 @@
 //! A merge with one place left open: [`Frame`], for schemas that differ in one fragment only.
 //!
-//! Nobody else describes what an exclusive fragment describes, so the rest is joined and checked once, and a fragment is
+//! No other fragment describes what an exclusive fragment describes, so the rest is joined and checked once, and a fragment is
 //! then checked alone below its parents. Whenever that finds anything, or the parents could matter to it, the whole is
 //! built and judged as `merger.rs` does, which also words the errors.
 

@@ -107,7 +107,7 @@ impl<'t> Join<'t> {
         Value::Object(joined)
     }
 
-    /// Remembers who contributed a node; an implicit parent belongs to whoever is mounted below.
+    /// Remembers who contributed a node; an implicit parent belongs to the fragments mounted below.
     fn record(&mut self, at: &SchemaPath, node: &Node<'_>) {
         let here = node.here.iter().map(|(fragment, ..)| fragment.origin.clone());
         let mut origins: BTreeSet<_> = here.collect();
@@ -119,7 +119,7 @@ impl<'t> Join<'t> {
         }
     }
 
-    /// Reports everybody who contributes where somebody else is mounted exclusively, and goes on with one holder.
+    /// Reports all fragments that contribute where another one is mounted exclusively, and goes on with one holder.
     fn hold_exclusive(&mut self, at: &SchemaPath, node: &mut Node<'_>) {
         let holds = |(fragment, _, mounted): &(&Fragment, &Value, bool)| {
             *mounted && fragment.policy.sharing == Sharing::Exclusive
@@ -283,7 +283,7 @@ impl<'t> Join<'t> {
     }
 }
 
-/// A schema nobody else touches stays as it is, apart from descriptions when they are not wanted.
+/// A schema of a single contributor stays as it is, apart from descriptions when they are not wanted.
 pub(super) fn stripped<'s>(terms: &Terms, schema: &'s Value) -> Cow<'s, Value> {
     if terms.strip_descriptions { Cow::Owned(without_descriptions(schema)) } else { Cow::Borrowed(schema) }
 }

@@ -14,7 +14,7 @@ use crate::bench::{Bench, config, gvk, object};
 const KINDS: usize = 4;
 const READERS: u64 = 4;
 const ROUNDS: usize = 2_000;
-/// Reaching it means that somebody waits for ever.
+/// Reaching it means that a task waits for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The state of a reader, by kind.

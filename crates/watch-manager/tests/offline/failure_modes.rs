@@ -364,7 +364,7 @@ async fn revoked_access_keeps_what_is_known() {
     assert_eq!(next(&mut registrar).await, "forbidden watch");
     assert_eq!(bench.names("Secret"), ["a"]);
 
-    // Access returns at an unknown time; somebody who knows may say so.
+    // Access returns at an unknown time; a caller that knows may ask at once.
     bench.api.heal(&gvk("Secret"), Verb::Watch);
     let healed = Instant::now();
     bench.manager.rediscover(&gvk("Secret"));

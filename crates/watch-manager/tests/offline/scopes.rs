@@ -652,7 +652,7 @@ async fn a_kind_that_lingers_beside_namespaces_stays_complete() {
                 "{case}: {store:?}"
             );
             assert_eq!(store.len(), if all_leaves_first { 1 } else { 2 }, "{case}");
-            // Whoever asks for the same again waits for nothing.
+            // A registrar that asks for the same again does not wait.
             let lists = bench.api.calls(&gvk("Thing"), Verb::List);
             let (mut again, begun) = (bench.registrar("again"), Instant::now());
             let _ = again.add(if all_leaves_first { things().namespaces(["n"]) } else { things() });

@@ -24,7 +24,7 @@ pub(super) struct Message(Arc<str>);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Messages {
     kept: HashSet<Arc<str>>,
-    /// Messages that may be dropped once nobody holds them are looked for when there are this many.
+    /// Messages that are no longer referred to are looked for when there are this many.
     sweep_at: usize,
 }
 

@@ -197,7 +197,7 @@ fn resource(group: &str, version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk(group, version, kind))
 }
 
-/// The object of a name; one that is managed by somebody else is a conflict.
+/// The object of a name; one that is managed by another client is a conflict.
 async fn managed(api: &Api<DynamicObject>, kind: &str, name: &str) -> Result<Option<DynamicObject>, Failure> {
     match read(api, name).await? {
         Some(object) if !is_managed(&object) => {

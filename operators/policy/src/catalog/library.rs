@@ -100,7 +100,7 @@ fn read<'a>(path: &Path, objects: impl Iterator<Item = &'a Value>) -> Result<Cat
     if errors.is_empty() { Ok(catalog) } else { Err(refused(errors.join("; "))) }
 }
 
-/// A path below the catalogue's folder: what a catalogue names is read with the rights of whoever installs it.
+/// A path below the catalogue's folder: what a catalogue names is read with the rights of the user who installs it.
 fn inside(path: &str) -> Result<&Path, String> {
     if path.contains("://") {
         return Err(format!(

@@ -155,7 +155,7 @@ fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Vec<String>> {
-    // Read before anything is measured: nobody wants to learn of a misspelt name after ten minutes.
+    // Read before anything is measured: a misspelt name is reported at once and not after ten minutes.
     let earlier = args.compare.as_deref().map(read).transpose()?;
     let gathered = gather(&args.input, standard).map_err(|problems| with_carets(&problems))?;
     gathered.warn("bench", err);

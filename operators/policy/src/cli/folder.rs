@@ -120,7 +120,7 @@ impl PolicyFolder {
         Ok(())
     }
 
-    /// Takes out what was there last time and is gone. While a file cannot be read nobody knows what it held, so
+    /// Takes out what was there last time and is gone. While a file cannot be read its content is unknown, so
     /// nothing is taken out.
     fn forget(&mut self, mut seen: Known, unreadable: bool) {
         if unreadable {

@@ -39,7 +39,7 @@ pub struct TempDir {
     pub tempdir: Option<PathBuf>,
 }
 
-/// Standard input, and whether somebody types on it.
+/// Standard input, and whether it is a terminal.
 pub struct StandardInput<'a> {
     /// The stream.
     pub reader: &'a mut dyn Read,

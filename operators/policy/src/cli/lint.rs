@@ -1,4 +1,4 @@
-//! `webtroller lint`: templates and constraints as reviewed by somebody who knows what goes wrong with them.
+//! `webtroller lint`: templates and constraints as reviewed by an expert.
 //!
 //! What is wrong outright is refused by every other command; these are policies that are accepted, and probably do
 //! something else than their author thinks, or cost more than they have to.

@@ -1,4 +1,4 @@
-//! A progress bar on standard error, for runs that take more than a moment and that somebody watches.
+//! A progress bar on standard error, for runs of more than a moment on a terminal.
 
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, which code scanning services read: the document, for whoever has something to say about files.
+//! SARIF 2.1.0, which code scanning services read: the document, for all commands that report about files.
 
 mod range;
 

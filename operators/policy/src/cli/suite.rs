@@ -78,7 +78,7 @@ impl Suite {
         text("kind") == "Suite" && text("apiVersion").starts_with(GROUP)
     }
 
-    /// Returns true if a text that is no YAML was meant to hold a suite. Nobody should believe that it passed.
+    /// Returns true if a text that is not YAML was meant to hold a suite, which must not count as passed.
     pub(super) fn was_meant(text: &str) -> bool {
         let group = |line: &str| {
             line.strip_prefix("apiVersion:")

@@ -99,7 +99,7 @@ struct RunOptions<'a> {
 }
 
 impl RunOptions<'_> {
-    /// The same compiler, heard where somebody listens.
+    /// The same compiler, with a print listener where there is one.
     fn listening(&self, compiler: Compiler) -> Compiler {
         let Some(prints) = &self.prints else { return compiler };
         let listener: Arc<dyn Listener> = prints.clone();

@@ -178,7 +178,7 @@ impl Ingest {
     }
 
     /// Runs until `shutdown`, or until the watch manager ends. Dropping it at any point leaves the cluster as it
-    /// is: whoever runs next starts from what is there.
+    /// is: the next run starts from what is there.
     pub async fn run(mut self, shutdown: CancellationToken) {
         loop {
             let due = self.changed || !self.outcomes.is_empty() || !self.lists.is_empty();

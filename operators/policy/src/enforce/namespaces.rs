@@ -22,7 +22,7 @@ pub enum NamespaceError {
 
 /// Supplies Namespace objects.
 pub trait Namespaces: Send + Sync {
-    /// The Namespace of that name; `Ok(None)` where nobody can know, so that only the constraints which need it
+    /// The Namespace of that name; `Ok(None)` where it cannot be known, so that only the constraints which need it
     /// fail.
     fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Document>, NamespaceError>>;
 }

@@ -32,7 +32,7 @@ pub(super) fn text(report: &Report) -> String {
     lines.join("\n") + "\n"
 }
 
-/// One line, without the control characters that whoever writes a status could send to a terminal.
+/// One line, without the control characters that the writer of a status could send to a terminal.
 fn plain(line: &str) -> String {
     line.replace(char::is_control, " ")
 }

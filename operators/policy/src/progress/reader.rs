@@ -36,7 +36,7 @@ pub(super) struct Reader {
 /// An object of a list, of which only the metadata was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Listed {
-    /// Objects that wait for somebody come first.
+    /// Objects that wait for a controller come first.
     pub(super) is_free: bool,
     pub(super) group: String,
     pub(super) kind: String,

@@ -67,7 +67,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
         () = shutdown.asked.cancelled() => None,
     };
     if serving.is_none() {
-        // Nobody has been told to send anything here, so there is nothing to wait for.
+        // This address was not registered, so there is no request to wait for.
         shutdown.drain.cancel();
     }
     shutdown.drain.cancelled().await;

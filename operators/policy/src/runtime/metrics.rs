@@ -68,7 +68,7 @@ pub enum MetricsError {
     /// There is no way to the collector.
     #[error("metrics cannot be sent to --otlp-endpoint")]
     Otlp(#[from] ExporterBuildError),
-    /// Somebody in the process collects already.
+    /// A recorder is installed in this process already.
     #[error("metrics are collected already")]
     Twice,
 }

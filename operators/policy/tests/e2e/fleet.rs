@@ -148,7 +148,7 @@ impl Fleet {
         }
     }
 
-    /// As [`Fleet::restart`], of pods that nobody asks.
+    /// As [`Fleet::restart`], of pods without requests.
     pub(crate) async fn start_again(&mut self, index: usize) {
         let (name, uid, _) = &self.pods[index];
         let operator = self.launch(index, name, uid).await;

@@ -229,7 +229,7 @@ fn lines(stderr: ChildStderr, last: Arc<Mutex<VecDeque<String>>>) -> UnboundedRe
         let mut lines = BufReader::new(stderr).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             keep(&mut last.lock().unwrap(), line.clone());
-            // Nobody listens any more: the pipe is still to be emptied.
+            // The receiver is gone: the pipe is still to be emptied.
             let _ = sender.send(line);
         }
     });

@@ -184,7 +184,7 @@ async fn a_report_that_a_frozen_pod_creates_late_is_deleted() {
     cluster.until(&total, "{.status.totalViolations}", "0").await;
     assert_eq!(cluster.get(&OF_SHOP, "{.items}").await, "[]");
     proxy.release();
-    next.log("somebody else has changed a report of the audit").await;
+    next.log("another client has changed a report of the audit").await;
     cluster.until(&OF_SHOP, "{.items}", "[]").await;
 
     frozen.signal("-CONT");

@@ -79,7 +79,7 @@ async fn a_policy_whose_data_is_not_synced_is_not_enforced_and_says_what_is_miss
     cluster.must(&not_enforced).await;
     cluster.until(&constraint, messages, &missing).await;
 
-    // Somebody deletes what the pods say, and the kind of what they said it in.
+    // Another client deletes the pods' reports, and then their CRD.
     cluster.apply(SYNC_SET).await;
     cluster.enforced("uniqueowner/a").await;
     cluster.must(&["delete", "podreports", "--all", "-n", NAMESPACE]).await;

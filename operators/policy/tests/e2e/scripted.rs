@@ -171,7 +171,7 @@ async fn respond(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Resp
     }
 }
 
-/// Whoever sent the request may be frozen or gone by then.
+/// The sender of the request may be frozen or gone by then.
 async fn carried_out_late(
     shared: Arc<Shared>,
     request: Request<Incoming>,

@@ -1,4 +1,4 @@
-//! `serve --standalone` and `verify`: what a stranger sees in the first minute, without any cluster.
+//! `serve --standalone` and `verify`: what a new user sees in the first minute, without any cluster.
 
 use std::process::Stdio;
 

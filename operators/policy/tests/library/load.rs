@@ -216,7 +216,7 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     start(&cluster).await;
 }
 
-/// Waits until Gatekeeper has what is in force here, which it says to nobody, and compares all answers.
+/// Waits until Gatekeeper has what is in force here, which it does not report, and compares all answers.
 async fn alike(ours: &Target<'_>, theirs: &Target<'_>, reviews: &[String]) {
     let expected = ours.answers(reviews).await;
     assert!(expected.iter().any(|warnings| warnings.len() > 3), "{expected:?}");

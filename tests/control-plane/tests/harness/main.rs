@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "tests document themselves by their names")]
 
 mod cluster;
-// Waiting for strangers' processes needs Linux' pidfd.
+// Waiting for processes of others needs Linux' pidfd.
 #[cfg(target_os = "linux")]
 mod ending;
 mod fault;

@@ -47,12 +47,12 @@ impl Program for CelProgram {
         let unreadable = Cell::new(false);
         let decision = self.decide(case, &unreadable, budget);
         if unreadable.get() {
-            // Nobody wants to be let through for nesting deep, whatever the failure policy.
+            // An object is not admitted for nesting deep, whatever the failure policy.
             return Err(EvalError::Unreadable);
         }
         match decision {
             Ok(findings) => Ok(findings),
-            // Whoever wrote `Ignore` wants to be let through when the policy cannot decide.
+            // `Ignore`: an object is admitted when the policy cannot decide.
             Err(_) if self.failure_policy == FailurePolicy::Ignore => Ok(Vec::new()),
             Err(CelError::Failed(message)) => Ok(vec![finding(message)]),
             Err(exhausted) => Err(exhausted.into()),

@@ -56,7 +56,7 @@ fn nested(levels: usize) -> String {
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))
 }
 
-/// A Pod with lists of lists in a field that nobody has to look at.
+/// A Pod with lists of lists in a field that no policy reads.
 fn pod() -> Review {
     let text = format!(
         r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a", "namespace": "n"}}, "deep": {}}}"#,
@@ -189,7 +189,7 @@ fn time_that_runs_out() {
     check_within(&budget, "K8sNativeValidation", cel, &json!({}), "budget: time");
 }
 
-/// On DELETE, CEL sees no object and Rego sees the old one, whoever is asked first.
+/// On DELETE, CEL sees no object and Rego sees the old one, in either order of the drivers.
 #[test]
 fn a_delete_is_the_same_to_both_languages_in_any_order() {
     let rego = json!({"rego": "package p\nviolation[{\"msg\": input.review.object.metadata.name}] { true }"});

@@ -1,5 +1,5 @@
 //! The wire form of an AdmissionRequest. What Kubernetes' Go types leave out when it is empty is left out here:
-//! policies see what they see under Gatekeeper, also in a request that somebody wrote by hand.
+//! policies see what they see under Gatekeeper, also in a request that was written by hand.
 
 use std::collections::BTreeMap;
 

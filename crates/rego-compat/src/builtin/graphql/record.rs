@@ -6,7 +6,7 @@ use crate::value::{Array, Object, Value};
 
 /// A part of a syntax tree.
 pub(super) trait Part: Default {
-    /// The part as a value; what is empty is pruned by whoever has it.
+    /// The part as a value; what is empty is pruned by its owner.
     fn write(&self) -> Value;
 
     /// The part from a value; none where it is another thing.

@@ -1,6 +1,6 @@
 //! `json.patch`. Source: OPA `topdown/json.go` and `internal/edittree`.
 //!
-//! Values are changed where nobody else shares them, and copied otherwise. Sets are patched too: their elements are
+//! Values are changed in place where they are not shared, and copied otherwise. Sets are patched too: their elements are
 //! their own keys.
 
 use std::sync::Arc;

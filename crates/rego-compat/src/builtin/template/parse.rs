@@ -180,7 +180,7 @@ impl<'t> Parser<'_, 't> {
             }
             Some(Token::Word("else")) => {
                 self.skip_space();
-                // What follows is read by whoever began the list.
+                // What follows is read by the caller that began the list.
                 if !matches!(self.peek(), Some(Token::Word("if" | "with"))) {
                     self.expect(Token::RightDelimiter)?;
                 }

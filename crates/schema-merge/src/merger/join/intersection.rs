@@ -1,4 +1,4 @@
-//! The value validations of one node: equal where somebody is strict, intersected where everybody allows it.
+//! The value validations of one node: equal where a contributor is strict, intersected where all allow it.
 //!
 //! An intersection that leaves nothing is an error here. The API server would accept it and refuse every object.
 //!
@@ -88,7 +88,7 @@ fn intersect(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], joined:
     conjoin(voices, joined);
 }
 
-/// Names that anybody requires. Under strict sharing nobody who knows the property may leave it optional.
+/// Names that any contributor requires. Under strict sharing no contributor that knows the property may leave it optional.
 fn required(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], strict: bool) -> Option<Value> {
     if voices.iter().any(|voice| voice.schema.get("required").is_some_and(|names| !names.is_array())) {
         return agree(join, at, "required", voices);
@@ -171,7 +171,7 @@ fn crossed(joined: &Map<String, Value>, low: &str, high: &str) -> Option<String>
     }
 }
 
-/// The values that all enums have, or `None` when nobody has an enum. The server ignores an empty one.
+/// The values that all enums have, or `None` without any enum. The server ignores an empty one.
 fn common(voices: &[Voice<'_>]) -> Option<Vec<Value>> {
     let lists = voices
         .iter()

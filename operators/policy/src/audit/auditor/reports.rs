@@ -146,7 +146,7 @@ impl Writer {
         }
         let busy = &self.busy;
         if let Some((namespace, name)) = self.strays.find(&self.stored, |one| busy.contains(one), now) {
-            tracing::warn!(namespace = &*namespace, name, "somebody else has changed a report of the audit");
+            tracing::warn!(namespace = &*namespace, name, "another client has changed a report of the audit");
             self.open_at = Some(now);
         }
     }
@@ -246,7 +246,7 @@ impl Writer {
                 tracing::info!(
                     namespace = &*namespace,
                     name,
-                    "somebody else has written a report of the audit"
+                    "another client has written a report of the audit"
                 );
                 self.open_at = Some(now);
             }

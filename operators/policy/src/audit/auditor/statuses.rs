@@ -180,7 +180,7 @@ fn transition(status: &Value, report: &Report) -> String {
 }
 
 /// The uid makes the write fail for a constraint of the same name that was created meanwhile. The version is not a
-/// precondition: whoever holds the Lease sees what was written last, and repairs it.
+/// precondition: the holder of the Lease sees what was written last, and repairs it.
 fn body(report: &Report, since: String) -> Value {
     let definition = &report.definition;
     let mut condition: Map<String, Value> = condition(report);

@@ -41,7 +41,7 @@ pub(in crate::audit) fn number(version: &str) -> u128 {
 /// The reason why a report was not written.
 #[derive(Debug)]
 pub(in crate::audit) enum PutError {
-    /// Somebody else has written it, such as the pod that audits now: it has to be read again.
+    /// Another client has written it, such as the pod that audits now: it has to be read again.
     Conflict,
     /// The cause of the failure.
     Failed(String),
@@ -72,7 +72,7 @@ impl ReportStore {
         Ok(found)
     }
 
-    /// A CRD that is there belongs to whoever installed it.
+    /// A CRD that is there belongs to the client that installed it.
     async fn install(&self, reach: Reach) -> Result<(), String> {
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &crd_resource());
         let name = format!("{}.{}", self.format.plural(reach), self.format.group());

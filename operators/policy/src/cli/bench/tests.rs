@@ -1,4 +1,4 @@
-//! The command from its inputs to its files; how long anything takes is nobody's assertion.
+//! The command from its inputs to its files; times are not asserted.
 
 use super::*;
 

@@ -53,7 +53,7 @@ const ACTIONS: [&str; 6] = ["no-op", "create", "read", "update", "delete", "forg
 
 /// The changes of a plan; none where it plans only values, for then Terraform leaves the list out.
 ///
-/// A plan that is incomplete, or of a format that may mean something else, is an error: nobody reads in a verdict what was left out of it.
+/// A plan that is incomplete, or of a format that may mean something else, is an error: a verdict does not show what was left out of it.
 pub(super) fn resources(mut plan: Value) -> Result<Vec<(ResourceId, Document)>, String> {
     let changes = plan.get_mut("resource_changes").map(Value::take);
     if changes.is_none() && plan.get("planned_values").is_none() {

@@ -56,7 +56,7 @@ pub(super) fn run(args: &MergeArgs, input: &mut Standard<'_>) -> Result<Outcome,
     }
 }
 
-/// A fragment at the root leaves room for others even when nobody said so; that is what a root is for.
+/// A fragment at the root leaves room for others even without a statement; that is what a root is for.
 fn sharing(shared: Option<Shared>, root: bool) -> Sharing {
     match shared {
         Some(Shared::Intersect) => Sharing::SharedIntersect,

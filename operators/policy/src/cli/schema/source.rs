@@ -248,7 +248,7 @@ fn items(document: Value) -> Vec<(Option<usize>, Value)> {
 enum Other {
     /// An object of another kind.
     Foreign(String),
-    /// A CRD of a version nobody serves, or no object at all.
+    /// A CRD of a version that is not served, or not an object at all.
     Unfit(String),
 }
 

@@ -183,7 +183,7 @@ fn run(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
     Ok(u8::from(failed > 0))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 rules")]
+#[expect(clippy::cast_precision_loss, reason = "no policy set has 2^52 rules")]
 fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }

@@ -24,7 +24,7 @@ pub(super) struct Judged {
     pub(super) warnings: Vec<String>,
 }
 
-/// A client that trusts the webhook's own authority and nobody else.
+/// A client that trusts the webhook's own authority only.
 pub(super) struct Client {
     address: SocketAddr,
     connector: TlsConnector,

@@ -25,7 +25,7 @@ pub(super) enum PrivateKey {
         seed: Vec<u8>,
         point: Vec<u8>,
     },
-    /// X25519, whose public part nobody asks for.
+    /// X25519, whose public part is not used.
     Montgomery,
 }
 

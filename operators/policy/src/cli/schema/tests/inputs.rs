@@ -48,7 +48,7 @@ fn other_kinds_beside_a_crd_are_skipped() {
     assert_eq!(alone.code, 2, "a file without any CRD is not the one that was meant");
     let beta = bad.replace("io/v1", "io/v1beta1");
     let ran = run(&[("a.yaml", &format!("{bad}---{beta}"))], &["check", "a.yaml"], "");
-    assert_eq!((ran.code, ran.out.lines().count()), (2, 1), "a CRD nobody serves is not skipped");
+    assert_eq!((ran.code, ran.out.lines().count()), (2, 1), "a CRD that is not served is not skipped");
 }
 
 #[test]
