@@ -215,7 +215,7 @@ impl Checker<'_> {
         (Node::Select { operand, field }, result)
     }
 
-    /// `variables.name`, where `variables` is no name of a macro.
+    /// `variables.name`, where `variables` is not a name of a macro.
     fn variable(&mut self, at: usize, select: &Select) -> Option<Checked> {
         let is_variables = matches!(&select.operand.kind, ExprKind::Name(name) if name == "variables");
         if !is_variables || self.local("variables").is_some() {

@@ -131,7 +131,7 @@ impl<'a> Evaluation<'a> {
         outcome.map_err(EvalError::Failed)
     }
 
-    /// `&&` and `||`: the deciding operand wins, wherever it stands, over errors and over what is no bool.
+    /// `&&` and `||`: the deciding operand wins, wherever it stands, over errors and over what is not a bool.
     fn logic(&mut self, operands: &[Node], deciding: bool) -> Result<Value, EvalError> {
         let mut error = None;
         for operand in operands {
@@ -247,7 +247,7 @@ fn present(is_optional: bool, value: Value) -> Result<Option<Value>, EvalError> 
         return Ok(Some(value));
     }
     value.as_optional().map(|inner| inner.cloned()).ok_or_else(|| {
-        EvalError::failed("cannot initialize an optional element from a value that is no optional")
+        EvalError::failed("cannot initialize an optional element from a value that is not an optional")
     })
 }
 

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use crate::value::{Key, Value};
 
 impl Value {
-    /// JSON text as a value; `None` when it is no JSON, nests deeper than 512 levels, or has a number beyond a binary
+    /// JSON text as a value; `None` when it is not JSON, nests deeper than 512 levels, or has a number beyond a binary
     /// float. Half of a surrogate pair becomes the replacement character, as with Go's decoder.
     #[must_use]
     pub fn from_json_text(text: &str) -> Option<Self> {

@@ -16,7 +16,7 @@ use self::quoted::Scan;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     Name(String),
-    /// `` `name` ``, a field whose name is no identifier.
+    /// `` `name` ``, a field whose name is not an identifier.
     QuotedName(String),
     Literal(Value),
     /// `9223372036854775808`, which is a number only behind a minus sign.

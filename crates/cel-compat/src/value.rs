@@ -277,7 +277,7 @@ impl Value {
         Self::Optional(value.map(Arc::new))
     }
 
-    /// The inside of an optional; `None` for what is no optional.
+    /// The inside of an optional; `None` for what is not an optional.
     pub(crate) fn as_optional(&self) -> Option<Option<&Self>> {
         match self {
             Self::Optional(inner) => Some(inner.as_deref()),

@@ -89,7 +89,7 @@ impl Inventory {
         self.joins = joins;
     }
 
-    /// The object at `path`, read again from its text. `None` also when it is no Kubernetes object.
+    /// The object at `path`, read again from its text. `None` also when it is not a Kubernetes object.
     #[must_use]
     pub fn get(&self, path: &[String]) -> Option<Document> {
         let object = self.root.object(path.iter().map(String::as_str))?;

@@ -93,7 +93,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The next byte that is no space.
+    /// The next byte that is not a space.
     fn next(&mut self) -> Option<u8> {
         self.skip_space();
         self.peek()

@@ -51,7 +51,7 @@ pub(crate) struct Merged {
 /// The reason why a document cannot be part of `data`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It is no JSON.
+    /// It is not JSON.
     Syntax(String),
     /// `data` is an object, and so is each part of it that a file can be.
     NotAnObject,

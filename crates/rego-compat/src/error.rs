@@ -2,7 +2,7 @@
 
 use eval_budget::Limit;
 
-/// An evaluation that failed. A policy that is merely not satisfied is no error but `None`.
+/// An evaluation that failed. A policy that is merely not satisfied is not an error but `None`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvalError {

@@ -72,7 +72,7 @@ pub(crate) struct Group {
     pub(crate) exact: bool,
     /// The places that the conditions of its branches look at.
     pub(crate) places: Vec<Place>,
-    /// For each branch of each definition that is no default a number, the same for the same constant; `None` where the
+    /// For each branch of each definition that is not a default a number, the same for the same constant; `None` where the
     /// value is computed. Empty unless `exact`.
     pub(crate) agreed: Vec<Option<usize>>,
 }

@@ -76,7 +76,7 @@ fn query_path(query: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Name> {
         line: 1,
         column: 1,
         code: Code::Parse,
-        message: format!("{query} is no reference into data"),
+        message: format!("{query} is not a reference into data"),
         help: "write data.package.rule".to_owned(),
     });
     Vec::new()

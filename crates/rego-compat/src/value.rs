@@ -47,7 +47,7 @@ pub enum Value {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// The text is no JSON document.
+    /// The text is not a JSON document.
     #[error("no JSON: {reason} at byte {at}")]
     Json {
         /// The error.
@@ -55,7 +55,7 @@ pub enum ValueError {
         /// The offset in the text.
         at: usize,
     },
-    /// The text is no number, or one too large or too small to compute with.
+    /// The text is not a number, or one too large or too small to compute with.
     #[error("no number: {0}")]
     Number(String),
     /// The value has another type.
@@ -98,7 +98,7 @@ impl Value {
     /// pair becomes the replacement character, and numbers keep their text.
     ///
     /// # Errors
-    /// The text is no JSON, nests deeper than 512 levels, or has a number beyond 2^±100000.
+    /// The text is not JSON, nests deeper than 512 levels, or has a number beyond 2^±100000.
     pub fn from_json_str(text: &str) -> Result<Self, ValueError> {
         json::read(text)
     }
@@ -112,7 +112,7 @@ impl Value {
     /// Reads a number.
     ///
     /// # Errors
-    /// The text is no number, or one beyond 2^±100000.
+    /// The text is not a number, or one beyond 2^±100000.
     pub fn from_numeric_string(text: &str) -> Result<Self, ValueError> {
         Number::parse(text).map(Self::Number).ok_or_else(|| ValueError::Number(text.to_owned()))
     }

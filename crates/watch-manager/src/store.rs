@@ -144,7 +144,7 @@ impl Store {
     }
 
     /// Stores an object of a list, or one that the watch added or modified. An object that is stored already in
-    /// this form is no difference; one of which only the metadata was known is updated. Another uid means that the delete of the former object was missed.
+    /// this form is not a difference; one of which only the metadata was known is updated. Another uid means that the delete of the former object was missed.
     pub(crate) fn apply(&mut self, object: Arc<WatchedObject>, pass: Pass) -> Vec<Change> {
         let id = self.ids.get(object.key()).copied();
         let Some((id, slot)) = id.and_then(|id| Some((id, self.objects.get_mut(&id)?))) else {

@@ -96,7 +96,7 @@ pub(crate) enum End<'a> {
 // === impl End ===
 
 impl<'a> End<'a> {
-    /// The end that a message means for its watch. A watch goes on after what is no message.
+    /// The end that a message means for its watch. A watch goes on after what is not a message.
     pub(crate) fn of(message: Option<&'a Result<SourceEvent, SourceError>>) -> Option<Self> {
         match message {
             None => Some(Self::Closed),

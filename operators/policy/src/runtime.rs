@@ -60,7 +60,7 @@ pub enum RunError {
         /// The system's error.
         source: notify::Error,
     },
-    /// There is no kubeconfig, and this is no pod.
+    /// There is no kubeconfig, and this is not a pod.
     #[error(
         "no cluster is configured; set KUBECONFIG (`webtroller serve --standalone FOLDER` and `webtroller audit FILE` need none)"
     )]

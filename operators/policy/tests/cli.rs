@@ -331,7 +331,7 @@ items:
 - {apiVersion: constraints.gatekeeper.sh/v1alpha1, kind: K8sFoo, metadata: {name: a}, spec: {}}
 ";
 
-/// What is no dump of a Gatekeeper, or not all of one, is never said to have nothing to do.
+/// What is not a dump of a Gatekeeper, or not all of one, is never said to have nothing to do.
 #[test]
 fn odd_dumps_are_checked_or_named() {
     let folder = checkout();

@@ -97,7 +97,7 @@ v := 1
 #[test]
 fn modules_see_their_annotations_as_in_opa() {
     let mut judge = Judge::opa().expect("a judge");
-    // OPA refuses a block that is no YAML, which is passed over here.
+    // OPA refuses a block that is not YAML, which is passed over here.
     let modules = MODULES.iter().enumerate();
     let modules: Vec<(String, String)> =
         modules.map(|(place, text)| (format!("m{place}.rego"), text.replace("[broken", "whole"))).collect();

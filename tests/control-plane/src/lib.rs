@@ -19,7 +19,7 @@
 //!
 //! The programs come from `$KUBEBUILDER_ASSETS` when that is set, and are otherwise built once with Go from
 //! the modules pinned in this crate's `go.mod`. There is no scheduler and no kubelet: a pod stays Pending.
-//! It fakes nothing, and it is no cluster manager: everything ends with the test.
+//! It fakes nothing, and it is not a cluster manager: everything ends with the test.
 
 mod assets;
 mod build;

@@ -95,7 +95,7 @@ fn refused(source: &Source, doors: Doors, shown: &BTreeMap<String, String>) -> V
         return Vec::new();
     };
     let Some((_, open)) = doors.iter().find(|(name, _)| *name == room) else {
-        let message = format!("`{room}` is no known room: say in tests/tidy/src/room.rs what it may use");
+        let message = format!("`{room}` is not a known room: say in tests/tidy/src/room.rs what it may use");
         return vec![Finding::new(source.path(), 1, Rule::Room, message)];
     };
     let judge = |edge| match edge {

@@ -76,7 +76,7 @@ pub(super) fn shown(value: &str) -> String {
 
 /// The references in an expression: `input.review.object` in `count(input.review.object.x) > 1`.
 ///
-/// A name and the names behind its dots, without those that are called. What stands in quotes is no reference.
+/// A name and the names behind its dots, without those that are called. What stands in quotes is not a reference.
 pub(super) fn references(text: &str, roots: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rest = text;

@@ -110,7 +110,7 @@ fn is_true(value: &Value) -> bool {
     matches!(value, Value::Bool(true))
 }
 
-/// `x in xs`: false for what is no collection.
+/// `x in xs`: false for what is not a collection.
 pub(super) fn member(args: &[&Value], meter: &Meter) -> Answer {
     let [element, collection] = args else {
         return Ok(None);

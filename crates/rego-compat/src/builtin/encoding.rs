@@ -56,7 +56,7 @@ pub(super) fn hex_decode(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// `base64.is_valid(text)`; what is no text is not valid.
+/// `base64.is_valid(text)`; what is not a string is not valid.
 pub(super) fn base64_is_valid(args: &[&Value]) -> Outcome {
     let valid = operand::string(args, 0).is_ok_and(|text| base64::decode(text.as_bytes()).is_some());
     Outcome::Value(Value::Bool(valid))

@@ -22,7 +22,7 @@ use super::{Answer, answer, text_at};
 
 /// The reason why there is no answer.
 enum Halt {
-    /// The document is no good.
+    /// The document is not valid.
     Invalid,
     Limit(EvalError),
 }

@@ -17,7 +17,7 @@ pub fn to_json(value: &Value) -> String {
     marshalled(value).unwrap_or_else(|_| value.to_json_str())
 }
 
-/// `json.is_valid(text)`; what is no text is not valid.
+/// `json.is_valid(text)`; what is not a string is not valid.
 pub(super) fn json_is_valid(args: &[&Value]) -> Outcome {
     let valid = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
@@ -87,7 +87,7 @@ pub(super) fn marshalled(value: &Value) -> Result<String, Fault> {
     Ok(writer.out)
 }
 
-/// A key that is no text is written as JSON.
+/// A key that is not a string is written as JSON.
 pub(crate) fn name_of(key: &Value) -> Result<String, Fault> {
     match key {
         Value::String(text) => Ok(text.to_string()),

@@ -62,7 +62,7 @@ pub(super) fn matches(args: &[&Value], meter: &Meter) -> Answer {
     answer(search.pattern.regex.is_match(search.text))
 }
 
-/// `regex.is_valid(pattern)`; what is no text is not valid.
+/// `regex.is_valid(pattern)`; what is not a string is not valid.
 pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     let valid = operand::string(args, 0).is_ok_and(regexp::is_valid);
     Outcome::Value(Value::Bool(valid))

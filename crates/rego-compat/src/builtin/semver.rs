@@ -91,7 +91,7 @@ fn version<'v>(args: &[&'v Value], index: usize) -> Result<Version<'v>, Fault> {
     Version::parse(text).ok_or_else(fault)
 }
 
-/// `semver.is_valid(text)`; what is no text is not valid.
+/// `semver.is_valid(text)`; what is not a string is not valid.
 pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     Outcome::Value(Value::Bool(version(args, 0).is_ok()))
 }

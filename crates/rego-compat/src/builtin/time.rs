@@ -50,7 +50,7 @@ fn instant(number: &Number) -> Result<i64, Fault> {
         return Ok(small);
     }
     let float = Float::of(number).filter(Float::is_whole).ok_or_else(too_big)?;
-    // A mantissa of 64 bits; anything with a magnitude beyond that is no instant, and is not written out.
+    // A mantissa of 64 bits; anything with a magnitude beyond that is not an instant, and is not written out.
     if float.magnitude().is_some_and(|bits| bits > 64) {
         return Err(too_big());
     }

@@ -13,7 +13,7 @@ use super::operand::{self, Fault};
 /// An exponent of more digits than this is refused by OPA.
 const MOST_EXPONENT_DIGITS: usize = 6;
 
-/// A power of ten beyond this is refused by us, though not by OPA: it is no quantity of anything.
+/// A power of ten beyond this is refused by us, though not by OPA: it is not a quantity of anything.
 const MOST_DIGITS: u64 = 10_000;
 
 /// The digits that a number with a fraction has behind its point.

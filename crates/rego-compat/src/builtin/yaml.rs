@@ -13,7 +13,7 @@ use crate::value::Value;
 use super::Outcome;
 use super::operand;
 
-/// `yaml.is_valid(text)`; what is no text is not valid.
+/// `yaml.is_valid(text)`; what is not a string is not valid.
 pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     match operand::string(args, 0).and_then(read::first_document) {
         Err(fault) if fault == operand::EXCESS => Outcome::Excess,

@@ -68,7 +68,7 @@ fn lower(
             let action = Action::Term(Operand::Var(slot));
             checks.push(Statement { negated: false, action, with: Vec::new(), at: literal.at });
         }
-        // A declaration alone is no expression of the result.
+        // A declaration alone is not an expression of the result.
         if !matches!(literal.kind, LiteralKind::Some(_)) {
             values.push(value.map_or(Operand::Const(true.into()), Operand::Var));
             places.push(literal.at);

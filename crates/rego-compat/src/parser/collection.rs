@@ -49,7 +49,7 @@ impl Parser<'_> {
         Ok(elements)
     }
 
-    /// `| body` behind a head. Where what follows is no body but a list goes on, `|` was an operator.
+    /// `| body` behind a head. Where what follows is not a body but a list goes on, `|` was an operator.
     fn try_comprehension(
         &mut self,
         head: &Term,

@@ -64,7 +64,7 @@ fn references_end_at_white_space() {
     assert_eq!(literal("a.b[c].d"), "<a \"b\" c \"d\">");
     assert_eq!(literal("a.f(x)[0]"), "<(a.f x) 0>");
     let two = rules("p { x := input.a\n(x) == 1 }");
-    assert_eq!(two[0].body.len(), 2, "a parenthesis on the next line is no call");
+    assert_eq!(two[0].body.len(), 2, "a parenthesis on the next line is not a call");
     assert!(tree("package t\np { f (x) }", RegoVersion::V0).is_err());
     assert_eq!(rules("f (x) = y { y = x }")[0].head.args.as_ref().map(Vec::len), Some(1));
 }

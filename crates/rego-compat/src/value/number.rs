@@ -36,7 +36,7 @@ enum Repr {
 }
 
 impl Number {
-    /// Reads a number as OPA takes one from a program or a string; none for what is no number, or one beyond
+    /// Reads a number as OPA takes one from a program or a string; none for what is not a number, or one beyond
     /// 2^±100000, which OPA does not compute with.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -221,7 +221,7 @@ impl From<&BigInt> for Number {
 }
 
 impl From<f64> for Number {
-    /// Spelled as JSON is written: `1.0`, `0.1`, `1e300`. What is no number becomes zero.
+    /// Spelled as JSON is written: `1.0`, `0.1`, `1e300`. What is not a number becomes zero.
     fn from(number: f64) -> Self {
         let json = serde_json::Number::from_f64(number);
         json.map_or(Self(Repr::Small(0)), |json| Self::spelled(&json.to_string()))

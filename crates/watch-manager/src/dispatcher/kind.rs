@@ -341,7 +341,7 @@ impl Change {
     /// The change for a registrar that sees only a part. An object that enters the part is added, one that
     /// leaves it is deleted. The final form of a deleted object may be outside the part, because the update that
     /// removes the last finalizer may change labels too: what the registrar holds decides. That metadata became a
-    /// complete object is no change for a registrar that wants metadata.
+    /// complete object is not a change for a registrar that wants metadata.
     fn seen_by(&self, subscriber: &Subscriber) -> Option<Self> {
         match self {
             Self::Added { object, .. } => subscriber.accepts(object).then(|| self.clone()),

@@ -220,7 +220,7 @@ async fn renewals_that_wait_for_their_place_are_stale_and_not_failed() {
     let stale = count(&bench, &kinds, |status| matches!(status, GvkStatus::Stale { .. }));
     assert!((480..540).contains(&stale), "{stale} of those that were not asked in 30 s");
     for kind in &kinds {
-        assert_eq!(bench.manager.kind_status(kind).unwrap().attempts, 0, "waiting is no failure");
+        assert_eq!(bench.manager.kind_status(kind).unwrap().attempts, 0, "waiting is not a failure");
     }
     // One second for each sixteen.
     sleep_until(begun + Duration::from_secs(64)).await;

@@ -52,7 +52,7 @@ async fn a_transform_cannot_change_the_identity_of_an_object() {
         let store = manager.store(&gvk("Thing")).unwrap();
         let (a, b) = (store.get(Some("n"), "a"), store.get(Some("n"), "b"));
         if store.undecodable() == 2 {
-            assert!(store.is_empty(), "metadata that is no object");
+            assert!(store.is_empty(), "metadata that is not an object");
             continue;
         }
         assert!(a.is_some_and(|a| a.uid() != "u") && b.is_some(), "{:?}", store.objects());

@@ -75,8 +75,8 @@ pub(super) fn served(group: &ApiGroup) -> Vec<ServedKind> {
     kinds.into_values().collect()
 }
 
-/// The served kinds that one of these filters selects. One that cannot be followed is selected by its name alone: whoever
-/// names it is told, and whoever says `*` does not mean it.
+/// The served kinds that one of these filters selects. One that cannot be followed is selected by its name alone: a filter that
+/// names it gets the reason, and one with `*` does not mean it.
 pub(super) fn selected<'a>(
     filters: impl IntoIterator<Item = &'a KindFilter>,
     served: &[ServedKind],

@@ -221,7 +221,7 @@ fn tell(
     })
 }
 
-/// A reader that has seen enough is no failure.
+/// A reader that has seen enough is not a failure.
 fn written(outcome: io::Result<()>) -> Result<(), Vec<String>> {
     match outcome {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -233,7 +233,7 @@ fn written(outcome: io::Result<()>) -> Result<(), Vec<String>> {
 
 /// JSON is YAML, so that one reader does for both.
 fn read(path: &Path) -> Result<Record, Vec<String>> {
-    let refused = |error: String| vec![format!("{}: is no saved measurement: {error}", path.display())];
+    let refused = |error: String| vec![format!("{}: is not a saved measurement: {error}", path.display())];
     let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
     if !is_yaml(path) {
         return Record::from_json(&text).map_err(refused);

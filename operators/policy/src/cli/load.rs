@@ -238,7 +238,7 @@ fn decoded(bytes: Vec<u8>) -> Result<String, String> {
 /// The items of a list stand for themselves, and so do those of a list in a list.
 ///
 /// A list is what `kubectl` takes for one: a `List`, or an object of a kind such as `PodList` with `items`. The items of
-/// a typed list may leave out what its kind says: those of a `PodList` of `v1` are Pods of `v1`. An array is no list, unless it is
+/// a typed list may leave out what its kind says: those of a `PodList` of `v1` are Pods of `v1`. An array is not a list, unless it is
 /// one of assets, as some tools export them.
 pub(super) fn items(document: Placed) -> Vec<(u64, Value)> {
     let Placed { line, mut value, item_lines, .. } = document;

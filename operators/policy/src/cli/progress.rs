@@ -28,7 +28,7 @@ impl Progress {
     /// One more is done.
     pub(super) fn advance(&self) {
         if self.bar.elapsed() > MOMENT {
-            // Where standard error is no terminal, nothing is drawn.
+            // Where standard error is not a terminal, nothing is drawn.
             self.shown.get_or_init(|| self.bar.set_draw_target(ProgressDrawTarget::stderr()));
         }
         self.bar.inc(1);

@@ -227,7 +227,7 @@ fn nth(text: &str, line: u64) -> Option<&str> {
     text.lines().nth(to_usize(line).saturating_sub(1))
 }
 
-/// Returns what a text that is no YAML probably is.
+/// Returns what a text that is not YAML probably is.
 pub(super) fn hint(text: &str, path: &Path) -> &'static str {
     let is_chart = path.components().any(|part| part.as_os_str() == "templates");
     if text.contains("{{") && (text.contains("}}") || is_chart) {

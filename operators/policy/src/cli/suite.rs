@@ -90,7 +90,7 @@ impl Suite {
     /// Reads the suite in a text: words as YAML 1.2 has them, so that `no` is the word that assertions know.
     ///
     /// # Errors
-    /// Where the text is no suite.
+    /// Where the text is not a suite.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let documents = sigs_yaml::documents_with(text, Words::Yaml12).map_err(|error| error.to_string())?;
         let suite = documents.into_iter().find(|document| Self::is(&document.value));
@@ -109,7 +109,7 @@ impl Assertion {
     /// What was expected and what came instead, or why the assertion makes no sense.
     pub(super) fn check(&self, verdict: &Verdict) -> Result<(), Mismatch> {
         let pattern = self.message.as_ref().map(|message| Regex::new(message)).transpose();
-        let pattern = pattern.map_err(|error| Mismatch::bare(format!("message is no regex: {error}")))?;
+        let pattern = pattern.map_err(|error| Mismatch::bare(format!("message is not a regex: {error}")))?;
         let matches = |message: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(message));
         let messages: Vec<_> =
             verdict.violations().iter().map(|violation| violation.message.as_str()).collect();
@@ -174,7 +174,7 @@ impl Expected {
 }
 
 fn count(number: &Number) -> Option<usize> {
-    // `1.0` and `1e0` are whole numbers, too. What is beyond is no count of violations.
+    // `1.0` and `1e0` are whole numbers, too. What is beyond is not a count of violations.
     let whole = number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..1e9).contains(number))?;
     format!("{whole}").parse().ok()
 }

@@ -195,7 +195,7 @@ async fn probe(
             let sent = Instant::now();
             let answer = connection.send(post("application/json", review())).await;
             let Ok((status, closes, body)) = answer else { break };
-            // Before it is ready a pod answers 503, which is no verdict.
+            // Before it is ready a pod answers 503, which is not a verdict.
             // A refusal without numbers is none of this policy's: the request was not judged in time.
             let numbers = numbers(&body);
             if status.as_u16() == 200 && (numbers.is_some() || is_admitted(&body)) {

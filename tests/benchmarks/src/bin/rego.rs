@@ -98,7 +98,7 @@ fn cells(times: &Times) -> String {
     format!("{:10.2} {opa:>8} {interpreter:>16} {machine:>11}", times.ours / 1000.0)
 }
 
-/// The mean over samples; an engine that is no contender on one of them is none.
+/// The mean over samples; an engine that is not a contender on one of them is none.
 fn averaged(samples: &[Times]) -> Times {
     let all = |pick: fn(&Times) -> Option<f64>| {
         let series: Option<Vec<f64>> = samples.iter().map(pick).collect();

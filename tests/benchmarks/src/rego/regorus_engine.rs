@@ -1,6 +1,6 @@
 //! Plain regorus, given the modules as their author wrote them: its interpreter and its virtual machine.
 //!
-//! It differs from OPA on some templates; where it does, it is no contender, and the caller says so.
+//! It differs from OPA on some templates; where it does, it is not a contender, and the caller says so.
 
 use std::sync::Arc;
 

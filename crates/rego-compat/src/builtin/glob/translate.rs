@@ -1,6 +1,6 @@
 //! Globs written as Rust's regular expressions.
 
-/// The expression that matches what the glob matches; none where it is no glob.
+/// The expression that matches what the glob matches; none where it is not a glob.
 pub(super) fn translate(glob: &str, separators: &str) -> Option<String> {
     let (one, any) = if separators.is_empty() {
         ("(?s:.)".to_owned(), "(?s:.)*".to_owned())

@@ -162,7 +162,7 @@ fn is_canonical(url: &Url) -> bool {
     }
 }
 
-/// The part of a document that a JSON pointer names; all of it where the fragment is no pointer.
+/// The part of a document that a JSON pointer names; all of it where the fragment is not a pointer.
 fn pointed<'a>(document: &'a Value, pointer: &str) -> Result<&'a Value, String> {
     let Some(tokens) = pointer.strip_prefix('/') else { return Ok(document) };
     let mut value = document;

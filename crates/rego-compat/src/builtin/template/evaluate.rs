@@ -96,7 +96,7 @@ impl<'v> State<'v> {
         }
     }
 
-    /// A field of a field. No value has any field, which is no value; `null` has none.
+    /// A field of a field. No value has any field, which is not a value; `null` has none.
     fn fields(&self, value: Item<'v>, names: &[&str]) -> Result<Item<'v>, Halt> {
         let mut value = value;
         for name in names {

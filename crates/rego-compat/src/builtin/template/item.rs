@@ -10,7 +10,7 @@ use go_compat::fmt::{Arg, Compound};
 pub(super) enum Item<'v> {
     /// No value at all: what a missing key has.
     Invalid,
-    /// A `null` where it was found. Beyond its pipeline it is no value.
+    /// A `null` where it was found. Beyond its pipeline it is not a value.
     Nil,
     Bool(bool),
     Int(i64),

@@ -31,7 +31,7 @@ pub(super) enum Token<'t> {
     Dot,
 }
 
-/// The tokens of a text; none where it is no template.
+/// The tokens of a text; none where it is not a template.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut lexer = Lexer { rest: text, tokens: Vec::new(), depth: 0 };
     while !lexer.rest.is_empty() {

@@ -153,7 +153,7 @@ impl Checker<'_> {
             self.vars.default_to_any(slot);
         }
         if self.names_function(reference) {
-            self.errors.push((reference.at, "a function is no value: call it".to_owned()));
+            self.errors.push((reference.at, "a function is not a value: call it".to_owned()));
             return;
         }
         let Some((mut of, rest)) = self.base_type(reference) else {

@@ -115,7 +115,7 @@ impl Recorder<'_> {
         self.is_plain(&place).then_some(place)
     }
 
-    /// Returns true if no rule has a say in the value of a place, and it is no argument.
+    /// Returns true if no rule has a say in the value of a place, and it is not an argument.
     pub(super) fn is_plain(&self, place: &Place) -> bool {
         match place.root {
             PlaceRoot::Input => true,

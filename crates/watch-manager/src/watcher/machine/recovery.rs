@@ -15,7 +15,7 @@ pub(super) struct Recovery {
     /// The others are to be notified.
     news: bool,
     /// They were notified, and no watch has lived since for long enough to be well. A kind whose watches open and end all the
-    /// time is no news about the others.
+    /// time is not news about the others.
     notified: bool,
     /// Before this time the wait does not end for others a second time.
     deaf_until: Option<Instant>,
@@ -68,7 +68,7 @@ impl Machine {
         self.unwatched.and_then(|since| since.checked_add(self.config.request_timeout))
     }
 
-    /// That time has come. It is no failure: the request is sent, or keeps its place.
+    /// That time has come. It is not a failure: the request is sent, or keeps its place.
     pub(crate) fn on_late(&mut self) {
         self.unwatched = None;
         let limit = self.config.request_timeout.as_secs();

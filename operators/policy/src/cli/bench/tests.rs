@@ -137,7 +137,7 @@ fn what_cannot_be_measured_is_said() {
         assert_eq!(ran.out, "");
     }
     let ran = run(&BenchArgs { compare: Some("no/such/file".into()), ..args() }, OBJECTS);
-    assert!(ran.err.contains("no/such/file: is no saved measurement"), "{}", ran.err);
+    assert!(ran.err.contains("no/such/file: is not a saved measurement"), "{}", ran.err);
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn mistaken(entry: &Value) -> Vec<String> {
         group => format!("{text:?} in spec.match.kinds.apiGroups is a group and a version: write {group:?}"),
     };
     let kind = |text| {
-        format!("{text:?} in spec.match.kinds.kinds is no kind: they begin with a capital, as Pod does")
+        format!("{text:?} in spec.match.kinds.kinds is not a kind: they begin with a capital, as Pod does")
     };
     of_groups.map(group).chain(of_kinds.map(kind)).collect()
 }

@@ -25,7 +25,7 @@ pub(super) fn run(args: &MergeArgs, input: &mut Standard<'_>) -> Result<Outcome,
         let (at, file) = place(argument)?;
         let source = read_one(Path::new(file), input)?;
         let Content::Schema(mut schema) = source.content else {
-            let found = "a CustomResourceDefinition, which is no fragment,".to_owned();
+            let found = "a CustomResourceDefinition, which is not a fragment,".to_owned();
             return Err(SourceError::Kind { file: source.file, line: source.line, found });
         };
         if args.structuralize {

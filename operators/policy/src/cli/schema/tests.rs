@@ -134,7 +134,7 @@ fn what_cannot_be_read_exits_with_2() {
         (&[][..], &["check", "nowhere.yaml"][..], "nowhere.yaml: cannot be read"),
         (&[("a.yaml", "a: [")], &["check", "a.yaml"], "a.yaml: "),
         (&[("a.yaml", "apiVersion: v1\nkind: Pod")], &["check", "a.yaml"], "Pod of v1 is neither"),
-        (&[("a.yaml", CRD)], &["merge", "a.yaml"], "which is no fragment"),
+        (&[("a.yaml", CRD)], &["merge", "a.yaml"], "which is not a fragment"),
         (&[("a.yaml", CRD), ("b.yaml", "type: object")], &["diff", "a.yaml", "b.yaml"], "cannot be compared"),
         (&[("a.yaml", "{}\n---\n{}")], &["diff", "a.yaml", "a.yaml"], "holds 2 documents"),
         (&[("a.yaml", "{}")], &["merge", "/spec~=a.yaml"], "mount path"),

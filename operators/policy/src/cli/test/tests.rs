@@ -124,7 +124,7 @@ fn json_has_gators_fields_and_the_place() {
     assert!(ran.out.starts_with("[\n    {\n        \"target\""), "{}", ran.out);
 }
 
-/// In CEL, with a message that is no string by type: Gatekeeper passes over it.
+/// In CEL, with a message that is not a string by type: Gatekeeper passes over it.
 const IN_CEL: &str = r#"
 apiVersion: templates.gatekeeper.sh/v1
 kind: ConstraintTemplate
