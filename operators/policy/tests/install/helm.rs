@@ -7,10 +7,37 @@ use tokio::process::Command;
 
 pub(crate) const RELEASE: &str = "webtroller";
 pub(crate) const NAMESPACE: &str = "gatekeeper-system";
+/// The version of [`later_chart`].
+pub(crate) const LATER: &str = "999.0.0";
 
 /// The chart in this repository.
 pub(crate) fn chart() -> PathBuf {
     workspace("charts/webtroller")
+}
+
+/// A later version of the chart in `folder`, with a default that annotates the pods.
+pub(crate) fn later_chart(folder: &Path) -> PathBuf {
+    let later = folder.join("later");
+    let copied = std::process::Command::new("cp").arg("-R").arg(chart()).arg(&later).status().unwrap();
+    assert!(copied.success());
+    edit(&later.join("Chart.yaml"), |line| {
+        line.split_once("ersion: ")
+            .filter(|(key, _)| ["v", "appV"].contains(key))
+            .map(|(key, _)| format!("{key}ersion: {LATER}"))
+    });
+    edit(&later.join("values.yaml"), |line| {
+        (line == "podAnnotations: {}").then(|| format!("podAnnotations: {{revision: {LATER}}}"))
+    });
+    later
+}
+
+/// Replaces the lines of a file for which `replace` returns another one: at least one.
+fn edit(path: &Path, replace: impl Fn(&str) -> Option<String>) {
+    let before = std::fs::read_to_string(path).unwrap();
+    let after: String =
+        before.lines().map(|line| replace(line).unwrap_or_else(|| line.to_owned()) + "\n").collect();
+    assert_ne!(after, before, "{}", path.display());
+    std::fs::write(path, after).unwrap();
 }
 
 /// A path in the workspace.

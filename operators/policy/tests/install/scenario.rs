@@ -8,10 +8,11 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use serde_json::Value;
 use tokio::time::{interval, timeout};
 
 use crate::cluster::{Cluster, must};
-use crate::helm::{NAMESPACE, RELEASE, chart, helm, refused, run, workspace};
+use crate::helm::{LATER, NAMESPACE, RELEASE, chart, helm, later_chart, refused, run, workspace};
 use crate::rights;
 use crate::traffic::Traffic;
 
@@ -59,23 +60,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let installed = traffic.take();
     assert_eq!(installed.failed, [""; 0], "while installing");
 
-    helm(
-        kubeconfig,
-        &[
-            "upgrade",
-            RELEASE,
-            chart,
-            "-n",
-            NAMESPACE,
-            "--wait",
-            "--timeout=300s",
-            "--set",
-            fail,
-            "--set",
-            "podAnnotations.revision=second",
-        ],
-    )
-    .await;
+    upgrade_to_another_version(plane, folder).await;
     // A rotation begins under the shipped roles; its end is tested in tests/e2e/certificates.rs.
     let secret = "secret/gatekeeper-webhook-server-cert";
     must(plane.kubectl().args(["annotate", "-n", NAMESPACE, secret, "webtroller.dev/renew=now"])).await;
@@ -134,6 +119,31 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
     let own = ListParams::default().labels("app.kubernetes.io/name=webtroller");
     assert_eq!(pods.list(&own).await.unwrap().items.len(), 0);
     cluster.background.shutdown().await;
+}
+
+/// Runs the command of docs/install.md with a later version of the chart: its pods run, with the former settings.
+async fn upgrade_to_another_version(plane: &ControlPlane, folder: &Path) {
+    let (kubeconfig, later) = (Some(plane.kubeconfig()), later_chart(folder));
+    let arguments = [RELEASE, later.to_str().unwrap(), "-n", NAMESPACE, "--reset-then-reuse-values"];
+    helm(kubeconfig, &[&["upgrade", "--wait", "--timeout=300s"][..], &arguments].concat()).await;
+    let history = helm(kubeconfig, &["history", RELEASE, "-n", NAMESPACE, "-o", "json"]).await;
+    let history: Value = serde_json::from_str(&history).unwrap();
+    let revisions = history.as_array().unwrap().iter();
+    let revisions: Vec<_> = revisions
+        .map(|revision| ["status", "chart", "app_version"].map(|key| revision[key].as_str().unwrap()))
+        .collect();
+    let (first, second) = (env!("CARGO_PKG_VERSION"), LATER);
+    let charts = [first, second].map(|version| format!("webtroller-{version}"));
+    assert_eq!(revisions, [["superseded", &charts[0], first], ["deployed", &charts[1], second]]);
+
+    let get = ["get", "deployment", "-n", NAMESPACE, RELEASE, "-o", "json"];
+    let deployment = plane.kubectl().args(get).output().await.unwrap();
+    let deployment: Value = serde_json::from_slice(&deployment.stdout).unwrap();
+    assert_eq!(deployment["status"]["updatedReplicas"], 3);
+    let pod = &deployment["spec"]["template"];
+    assert_eq!(pod["metadata"]["annotations"]["revision"], LATER);
+    assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/version"], LATER);
+    assert!(pod["spec"].to_string().contains("--emit-admission-events"), "{pod}");
 }
 
 /// Under failurePolicy Fail and without pods every write outside of the operator's namespace is refused, also those of helm.
