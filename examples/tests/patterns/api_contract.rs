@@ -1,14 +1,20 @@
 //! The API contract: any provider, two contract versions, and a provider that is swapped.
 
+use std::collections::BTreeSet;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use control_plane::ControlPlane;
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams, WatchEvent, WatchParams};
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::stage::{
-    Told, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, program, start, tell,
-    tell_twice,
+    Told, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, plane, program, start,
+    tell, tell_twice,
 };
 
 /// Each is named after its object and the beginning of the uid.
@@ -71,6 +77,70 @@ async fn providers_that_are_killed_at_any_write_converge_and_leave_no_instance_b
     }
 }
 
+fn machine(name: &str, group: &str, kind: &str) -> String {
+    format!(
+        "{{apiVersion: contract.example.com/v1, kind: Machine, metadata: {{name: {name}}}, \
+             spec: {{infrastructureRef: {{apiGroup: {group}, kind: {kind}, name: {name}}}}}}}"
+    )
+}
+
+fn infrastructure(name: &str, group: &str, kind: &str) -> String {
+    format!("{{apiVersion: {group}/v1, kind: {kind}, metadata: {{name: {name}}}, spec: {{cores: 2}}}}")
+}
+
+/// At every moment each Machine of the fleet has an instance: the former one stays until the new one is there.
+#[tokio::test]
+async fn a_provider_is_swapped_for_a_running_fleet() {
+    const FLEET: [&str; 5] = ["api", "cache", "db", "queue", "web"];
+    let namespace = &namespace().await;
+    let kubectl = async |arguments: &[&str], input: &str| kubectl(namespace, arguments, input).await;
+    install("api_contract", namespace).await;
+    let (small, big) = (format!("small.{namespace}.example.com"), format!("big.{namespace}.example.com"));
+    let _processes = [
+        start("api_contract", &["core"], namespace).await,
+        start("api_contract", &["small"], namespace).await,
+        start("api_contract", &["big"], namespace).await,
+    ];
+    let apply = async |objects: &dyn Fn(&str) -> String| {
+        let all = FLEET.map(objects).join("\n---\n");
+        kubectl(&["apply", "--server-side", "-f", "-"], &all).await
+    };
+    let wait = async |what: &str, kind: &str| {
+        kubectl(&["wait", "--timeout=120s", &format!("--for={what}"), "--all", kind], "").await
+    };
+    let machines = "machines.contract.example.com";
+    apply(&|name| infrastructure(name, &small, "SmallMachine")).await;
+    apply(&|name| machine(name, &small, "SmallMachine")).await;
+    wait("condition=InfrastructureReady", machines).await;
+
+    let instances: Api<ConfigMap> = Api::namespaced(plane().await.client().unwrap(), namespace);
+    let before = instances.list(&ListParams::default()).await.unwrap();
+    let (version, mut running) = (before.metadata.resource_version.unwrap(), BTreeSet::new());
+    running.extend(before.items.iter().map(ResourceExt::name_any).filter(|name| name != "kube-root-ca.crt"));
+    let of = |cloud: &str| FLEET.map(|name| format!("{cloud}-{name}-"));
+    check_instances(&running.iter().collect::<Vec<_>>(), &of("small").each_ref().map(String::as_str));
+    let mut events = pin!(instances.watch(&WatchParams::default(), &version).await.unwrap());
+    apply(&|name| infrastructure(name, &big, "BigMachine")).await;
+    apply(&|name| machine(name, &big, "BigMachine")).await;
+    while running.iter().any(|name| name.starts_with("small-")) {
+        let event = timeout(Duration::from_secs(120), events.next()).await.expect("the fleet must move");
+        match event.unwrap().unwrap() {
+            WatchEvent::Added(instance) => drop(running.insert(instance.name_any())),
+            WatchEvent::Deleted(instance) => drop(running.remove(&instance.name_any())),
+            _ => {}
+        }
+        let has_one = |name: &&str| running.iter().any(|it| it.contains(&format!("-{name}-")));
+        assert!(FLEET.iter().all(has_one), "a Machine has lost its instance: {running:?}");
+    }
+    wait("jsonpath={.status.infrastructure.kind}=BigMachine", machines).await;
+    wait("condition=InfrastructureReady", machines).await;
+    wait("delete", &format!("smallmachines.{small}")).await;
+    let running: Vec<_> = running.into_iter().collect();
+    check_instances(&running, &of("big").each_ref().map(String::as_str));
+    let ids = kubectl(&["get", machines, "-o", "jsonpath={.items[*].status.providerId}"], "").await;
+    assert_eq!(ids, running.iter().map(|name| format!("big://{name}")).collect::<Vec<_>>().join(" "));
+}
+
 /// The label is taken off the kind that a Machine leaves: its object stays known until it can be deleted.
 #[tokio::test]
 async fn a_provider_that_broke_the_contract_is_not_forgotten_with_its_objects() {
@@ -83,29 +153,21 @@ async fn a_provider_that_broke_the_contract_is_not_forgotten_with_its_objects() 
         start("api_contract", &["small"], namespace).await,
         start("api_contract", &["big"], namespace).await,
     ];
-    let machine = |group: &str, kind: &str| {
-        format!(
-            "{{apiVersion: contract.example.com/v1, kind: Machine, metadata: {{name: web}}, \
-                 spec: {{infrastructureRef: {{apiGroup: {group}, kind: {kind}, name: web}}}}}}"
-        )
-    };
     let apply = async |text: &str| kubectl(&["apply", "--server-side", "-f", "-"], text).await;
     let until = async |what: &str| {
         let machine = "machines.contract.example.com/web";
         kubectl(&["wait", "--timeout=120s", &format!("--for={what}"), machine], "").await
     };
     for (group, kind) in [(&small, "SmallMachine"), (&big, "BigMachine")] {
-        let object =
-            format!("{{apiVersion: {group}/v1, kind: {kind}, metadata: {{name: web}}, spec: {{cores: 2}}}}");
-        apply(&object).await;
+        apply(&infrastructure("web", group, kind)).await;
     }
-    apply(&machine(&small, "SmallMachine")).await;
+    apply(&machine("web", &small, "SmallMachine")).await;
     until("condition=InfrastructureReady").await;
 
     let definition = format!("crd/smallmachines.{small}");
     kubectl(&["label", &definition, "contract.example.com/v1-"], "").await;
     until("condition=InfrastructureReady=False").await;
-    apply(&machine(&big, "BigMachine")).await;
+    apply(&machine("web", &big, "BigMachine")).await;
     until("condition=FormerInfrastructureDeleted=False").await;
     until("condition=InfrastructureReady").await;
     let object = format!("smallmachines.{small}/web");
