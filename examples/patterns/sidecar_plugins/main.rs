@@ -37,8 +37,11 @@ impl Pattern for SidecarPlugins {
     }
 
     async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {
-        let folder = options.first().map_or_else(|| PathBuf::from("/tmp/sidecar-plugins"), PathBuf::from);
-        let user = options.get(1).map_or(Ok(rustix::process::getuid().as_raw()), |user| user.parse());
+        let own = rustix::process::getuid().as_raw();
+        // One for each user: the folder of another one would be refused.
+        let folder = || std::env::temp_dir().join(format!("sidecar-plugins-{own}"));
+        let folder = options.first().map_or_else(folder, PathBuf::from);
+        let user = options.get(1).map_or(Ok(own), |user| user.parse());
         match role.as_str() {
             "placement" => placement::run(cluster, folder).await,
             "sidecar" => sidecar::run(cluster, &folder, user.context("a user id is a number")?).await,

@@ -5,12 +5,14 @@
 
 mod api_contract;
 mod in_process_plugins;
+mod kubeconfig;
 mod late;
 mod manifests;
 mod one_object;
 mod one_rule;
 mod out_of_process_plugins;
 mod pages;
+mod reader;
 mod related_objects;
 mod sidecar_plugins;
 mod stage;

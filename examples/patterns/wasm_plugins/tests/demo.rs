@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "tests")]
 
+#[path = "../../../tests/patterns/reader.rs"]
+mod reader;
 #[path = "../../../tests/patterns/stage.rs"]
 #[allow(dead_code, reason = "the rest is for the other patterns")]
 mod stage;
@@ -12,6 +14,7 @@ use std::path::Path;
 use tokio::process::Command;
 use wasm_plugins::{Limits, Sandbox};
 
+use reader::Reader;
 use stage::{Told, kill_at_every_write, plane, program, tell, tell_twice};
 
 const PATTERN: &str = "wasm-plugins";
@@ -33,6 +36,13 @@ async fn plug_ins_in_two_languages_are_asked_and_misbehaving_ones_are_named() {
 #[tokio::test]
 async fn a_controller_that_is_killed_at_any_write_converges_at_its_next_start() {
     kill_at_every_write(PATTERN, "placement", check).await;
+}
+
+/// The steps are those of the page, see `examples/tests/patterns/kubeconfig.rs`.
+#[tokio::test]
+async fn the_pattern_runs_in_the_cluster_of_a_kubeconfig() {
+    let visible = ("machines.wasm.example.com/a", "jsonpath={.status.zone}=eu-1");
+    Reader::start().await.follow(PATTERN, Path::new(env!("CARGO_MANIFEST_DIR")), &[], visible).await;
 }
 
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
