@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
@@ -65,6 +65,39 @@ impl Cluster {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     {
         Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// All objects of a kind in the namespace, for a watch.
+    #[must_use]
+    pub fn interest<K: Resource<DynamicType = ()>>(&self) -> Interest {
+        Interest::new(kind_of::<K>(&())).namespaces([self.namespace.as_str()])
+    }
+
+    /// The states of one object in the namespace; `None` while there is none.
+    pub fn state<K>(&self, name: &str) -> impl Stream<Item = Result<Option<K>>> + Send + use<K>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + Send,
+    {
+        let this = self.interest::<K>().fields(format!("metadata.name={name}"));
+        states(&self.client, this).map(|state| Ok(state?.pop()))
+    }
+
+    /// An object in the namespace, as soon as there is one.
+    ///
+    /// # Errors
+    ///
+    /// It is not a `K`.
+    pub async fn existing<K>(&self, name: &str) -> Result<K>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + Send,
+    {
+        let mut states = pin!(self.state(name));
+        while let Some(state) = states.next().await {
+            if let Some(object) = state? {
+                return Ok(object);
+            }
+        }
+        bail!("the watch of {} {name} has ended", K::kind(&()))
     }
 
     /// Prints a line of the story.

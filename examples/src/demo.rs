@@ -21,7 +21,7 @@ use crate::cluster::bounded;
 use crate::failpoint::Fault;
 use crate::output::print;
 use crate::process::{Launch, Running};
-use crate::states::{all, named, states};
+use crate::states::states;
 use crate::{Arguments, Cluster, Place};
 
 /// Far more than any step takes; a demo that waits for longer has failed.
@@ -164,7 +164,7 @@ impl Demo {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        let this = named::<K>(&self.cluster, name);
+        let this = self.cluster.interest::<K>().fields(format!("metadata.name={name}"));
         let found = self.until_in(this, what, |found: &[K]| found.iter().any(&holds)).await?;
         found.into_iter().next().with_context(|| format!("{name} is gone again"))
     }
@@ -179,7 +179,7 @@ impl Demo {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        let this = named::<K>(&self.cluster, name);
+        let this = self.cluster.interest::<K>().fields(format!("metadata.name={name}"));
         self.until_in(this, "be gone", |found: &[K]| found.is_empty()).await.map(drop)
     }
 
@@ -198,7 +198,7 @@ impl Demo {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        self.until_in(all::<K>(&self.cluster).labels(labels), what, hold).await
+        self.until_in(self.cluster.interest::<K>().labels(labels), what, hold).await
     }
 
     /// As [`until_all`](Self::until_all), for a kind that is known at run time.

@@ -47,4 +47,4 @@ pub use kind::TypeOf;
 pub use output::print;
 pub use pattern::{Pattern, run};
 pub use rights::{grant, manifest as declared_roles, page as declared_page};
-pub use states::{existing, state, states};
+pub use states::states;

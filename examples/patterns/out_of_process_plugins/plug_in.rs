@@ -6,7 +6,7 @@ use admission_server::{Answer, Body, Routes, Server, ServingCertificate, Shutdow
 use anyhow::{Context, Result, bail};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use controller_declaration::{Access, Declaration};
-use examples::{Cluster, existing, state};
+use examples::Cluster;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use http::{Request, Response, StatusCode};
@@ -36,7 +36,7 @@ struct PlugIn {
 
 /// Runs the plug-in `name` with the hook `versions`, until it is asked to end; requests that have begun are answered.
 pub(crate) async fn run(cluster: Cluster, name: &str, versions: &[String]) -> Result<()> {
-    let authorities: ConfigMap = existing(&cluster, certificates::AUTHORITY).await?;
+    let authorities: ConfigMap = cluster.existing(certificates::AUTHORITY).await?;
     let authority = authorities.data.and_then(|mut data| data.remove("ca.crt")).context("no ca.crt")?;
     let certificate = ServingCertificate::generate(&["127.0.0.1".to_owned()])?;
     let mut options = TlsOptions::default();
@@ -61,7 +61,7 @@ pub(crate) async fn run(cluster: Cluster, name: &str, versions: &[String]) -> Re
 async fn open_gate(cluster: &Cluster, open: Sender<bool>) -> Result<()> {
     if !*open.borrow() {
         tokio::select! {
-            opened = existing::<ConfigMap>(cluster, GATE) => drop(opened?),
+            opened = cluster.existing::<ConfigMap>(GATE) => drop(opened?),
             () = cluster.shutdown.cancelled() => {}
         }
     }
@@ -78,7 +78,7 @@ async fn open_gate(cluster: &Cluster, open: Sender<bool>) -> Result<()> {
 /// Returns when the process is to end.
 async fn keep_registered(cluster: &Cluster, name: &str, endpoint: &str, bundle: &str) -> Result<()> {
     let place = json!({"spec": {"endpoint": endpoint, "caBundle": bundle}});
-    let mut states = pin!(state::<Extension>(cluster, name));
+    let mut states = pin!(cluster.state::<Extension>(name));
     let (mut predecessor, mut said) = (None, None);
     loop {
         let state = tokio::select! {
@@ -101,7 +101,7 @@ async fn keep_registered(cluster: &Cluster, name: &str, endpoint: &str, bundle: 
 /// Takes this process out of the Extension if it is registered there.
 async fn withdraw(cluster: &Cluster, name: &str, endpoint: &str) -> Result<()> {
     // A watch of its own begins with a list, which has the last write of this process.
-    let mut states = pin!(state(cluster, name));
+    let mut states = pin!(cluster.state(name));
     while let Some(state) = states.next().await {
         let is_ours = |it: &Extension| it.spec.endpoint.as_deref() == Some(endpoint);
         let Some(extension) = state?.filter(is_ours) else { return Ok(()) };
