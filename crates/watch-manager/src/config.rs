@@ -19,15 +19,15 @@ pub struct Config {
     pub page_size: u32,
     /// Deadline of each request, from the moment at which it is sent: discovery, a page of a list, the opening of a watch. One
     /// that hangs while later ones are answered and others wait is given up before. A
-    /// kind that was ready and is not watched for this long is `Stale`, also while its request waits for others. Default 30 s.
+    /// kind that was ready and is not watched for this long is `Stale`, also while its request waits for others. Zero for none. Default 30 s.
     pub request_timeout: Duration,
     /// Time after which the server closes a watch, which is then renewed. Default 290 s, under the five minutes
     /// after which many proxies cut connections. A kind whose version is left to the server is discovered again at least
-    /// as often.
+    /// as often. Zero for none.
     pub watch_timeout: Duration,
     /// Read deadline of a watch. A watch without an event or a bookmark for this long is closed and opened again.
     /// An API server sends a bookmark about every minute, so this also detects a half-open connection. A server
-    /// that sends no bookmarks costs one request per `idle_timeout` and kind. Default 75 s.
+    /// that sends no bookmarks costs one request per `idle_timeout` and kind. Zero for none. Default 75 s.
     pub idle_timeout: Duration,
     /// The [`idle_timeout`](Self::idle_timeout) of single kinds, by the kind as it is asked for; at least 5 s. The server is told
     /// to close such a watch after four fifths of it, so a healthy one is renewed in time, and a half-open connection is
@@ -89,6 +89,11 @@ impl Delays {
     pub const fn new(min: Duration, max: Duration) -> Self {
         Self { min, max }
     }
+
+    /// The same delays without values that overflow.
+    pub(crate) fn bounded(self) -> Self {
+        Self { min: self.min.min(FOREVER), max: self.max.min(FOREVER) }
+    }
 }
 
 // === impl RateLimit ===
@@ -103,22 +108,28 @@ impl RateLimit {
 // === impl Config ===
 
 /// Longer than any program runs, and short enough to be added to any time.
-const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3_600);
+pub(crate) const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3_600);
 
 /// A watch that is renewed more often looks like one that the server closes at once.
 const SHORTEST_IDLE: Duration = Duration::from_secs(5);
 
 impl Config {
-    /// The same settings without values that overflow: "never" must not become "at once".
+    /// The same settings without values that overflow or that leave no time: "never" must not become "at once".
     pub(crate) fn bounded(mut self) -> Self {
-        let delays = [&mut self.retry, &mut self.discovery, &mut self.refused];
-        let delays = delays.into_iter().flat_map(|Delays { min, max }| [min, max]);
+        for delays in [&mut self.retry, &mut self.discovery, &mut self.refused] {
+            *delays = delays.bounded();
+        }
         let intervals = [&mut self.requests.interval, &mut self.pages.interval];
         let times =
             [&mut self.request_timeout, &mut self.watch_timeout, &mut self.idle_timeout, &mut self.linger];
         let of_kinds = self.idle_timeouts.values_mut();
-        for time in delays.chain(intervals).chain(times).chain(of_kinds) {
+        for time in intervals.into_iter().chain(times).chain(of_kinds) {
             *time = (*time).min(FOREVER);
+        }
+        for limit in [&mut self.request_timeout, &mut self.watch_timeout, &mut self.idle_timeout] {
+            if limit.is_zero() {
+                *limit = FOREVER;
+            }
         }
         if self.page_size == 0 {
             self.page_size = u32::MAX;

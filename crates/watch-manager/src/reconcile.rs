@@ -42,7 +42,7 @@ use kube::core::GroupVersionKind;
 use tokio::time::{Instant, sleep_until};
 
 use self::work_queue::WorkQueue;
-use crate::config::Delays;
+use crate::config::{Delays, FOREVER};
 use crate::event::{EventKind, WatchEvent};
 use crate::intents::Epoch;
 use crate::object::{ObjectKey, WatchedObject};
@@ -110,7 +110,7 @@ where
     E: Send + 'static,
 {
     let runner = Runner {
-        queue: WorkQueue::new(config.debounce, config.retry),
+        queue: WorkQueue::new(config.debounce.min(FOREVER), config.retry.bounded()),
         concurrency: config.concurrency.max(1),
         events: Some(registrar.events().boxed()),
         kinds: Arc::clone(registrar.queue()),
@@ -121,7 +121,7 @@ where
 }
 
 /// An object, or `None` if it was deleted, with the stay of its kind in which that was reported.
-type State = (Option<Epoch>, Option<Arc<WatchedObject>>);
+type State = (Epoch, Option<Arc<WatchedObject>>);
 
 /// The state of the stream.
 struct Runner<F, E> {
@@ -144,6 +144,8 @@ where
 {
     async fn next(&mut self) -> Option<Reconciled<E>> {
         loop {
+            // A reconciler that always ends at once must not keep other tasks of the thread waiting.
+            tokio::task::consume_budget().await;
             self.start();
             if self.events.is_none() && self.under_way.is_empty() {
                 return None;
@@ -169,7 +171,7 @@ where
             let now = Instant::now().into_std();
             let Some((key, (epoch, object))) = self.queue.take(now) else { return };
             // The kind was removed since, or removed and added again.
-            if epoch.is_none() || epoch != self.epoch(&key.gvk) {
+            if self.epoch(&key.gvk) != Some(epoch) {
                 self.queue.succeed(now, &key, None);
                 continue;
             }
@@ -184,7 +186,7 @@ where
             EventKind::Deleted(object) => (object.key().clone(), None),
             _ => return,
         };
-        let state = (self.epoch(&event.gvk), state);
+        let state = (Epoch(event.epoch), state);
         self.queue.change(Instant::now().into_std(), ReconcileKey { gvk: event.gvk, object }, state);
     }
 
@@ -216,5 +218,40 @@ async fn until(due: Option<std::time::Instant>) {
     match due {
         Some(due) => sleep_until(due.into()).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::WatchManager;
+    use crate::fixture::{gvk, object};
+    use crate::testing::FakeApi;
+
+    /// Another thread may remove a kind and add it again between the read of an event and what follows.
+    #[tokio::test]
+    async fn an_event_of_a_former_stay_is_not_reconciled_in_the_present_one() {
+        let (manager, _driver) = WatchManager::builder_with_source(FakeApi::new()).build();
+        let registrar = manager.registrar("r").unwrap();
+        let kind = gvk("A");
+        let _ = registrar.add((*kind).clone());
+        let former = registrar.queue().look(|backlog| backlog.epoch(&kind)).unwrap();
+        registrar.remove(&kind);
+        let _ = registrar.add((*kind).clone());
+        let config = ReconcileConfig::default();
+        let mut runner = Runner {
+            queue: WorkQueue::new(config.debounce, config.retry),
+            concurrency: config.concurrency,
+            events: Some(registrar.events().boxed()),
+            kinds: Arc::clone(registrar.queue()),
+            under_way: FuturesUnordered::new(),
+            reconcile: |_, _| async { Ok::<_, Infallible>(None) },
+        };
+        let gone = EventKind::Applied(object(&kind, "gone", 1, 1));
+        runner.take_in(WatchEvent { epoch: former.0, ..WatchEvent::new(kind, gone) });
+        runner.start();
+        assert!(runner.under_way.is_empty());
     }
 }

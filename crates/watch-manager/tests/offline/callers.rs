@@ -22,11 +22,14 @@ type Setting = (&'static str, fn(&mut Config));
 /// server is not asked all the time.
 #[tokio::test(start_paused = true)]
 async fn a_setting_of_zero_or_of_the_longest_time_keeps_no_kind_from_being_followed() {
-    let settings: [Setting; 14] = [
+    let settings: [Setting; 17] = [
         ("no start at all", |config| config.max_concurrent_starts = 0),
         ("any number of starts", |config| config.max_concurrent_starts = usize::MAX),
         ("pages of any size", |config| config.page_size = 0),
         ("pages of the largest size", |config| config.page_size = u32::MAX),
+        ("no deadline", |config| config.request_timeout = Duration::ZERO),
+        ("watches as long as the server likes", |config| config.watch_timeout = Duration::ZERO),
+        ("no end of silence", |config| config.idle_timeout = Duration::ZERO),
         ("answers for ever", |config| config.request_timeout = Duration::MAX),
         ("watches for ever", |config| config.watch_timeout = Duration::MAX),
         ("silence for ever", |config| config.idle_timeout = Duration::MAX),

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Semaphore;
-use watch_manager::{EventKind, NotReady, ReconcileConfig, Reconciled, reconcile_kinds};
+use tokio::time::timeout;
+use watch_manager::{Delays, EventKind, NotReady, ReconcileConfig, Reconciled, reconcile_kinds};
 
 use crate::bench::{Bench, describe, gvk, object, until};
 
@@ -50,6 +51,36 @@ async fn kinds_that_are_added_later_are_reconciled_and_removed_ones_are_not() {
     assert_eq!(seen.borrow().last().unwrap(), "B gone");
     drop(registrar);
     assert!(outcomes.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciler_that_fails_at_once_for_ever_lets_others_run() {
+    let bench = Bench::new();
+    let registrar = bench.synced("A", &["x"]).await;
+    let _ = registrar.resync(&gvk("A"));
+    let mut config = ReconcileConfig::default();
+    config.retry = Delays::new(Duration::ZERO, Duration::ZERO);
+    let outcomes = reconcile_kinds(&registrar, config, async |_, _| Err::<Option<Duration>, _>("failed"));
+    let mut outcomes = std::pin::pin!(outcomes);
+    assert_eq!(words(&outcomes.next().await.unwrap()), "A x failed");
+    let other = tokio::spawn(async {});
+    for _ in 0..1_000 {
+        outcomes.next().await.unwrap();
+    }
+    assert!(other.is_finished());
+}
+
+/// Never is not at once.
+#[tokio::test(start_paused = true)]
+async fn the_longest_debounce_is_not_the_shortest() {
+    let bench = Bench::new();
+    let registrar = bench.synced("A", &["x"]).await;
+    let _ = registrar.resync(&gvk("A"));
+    let mut config = ReconcileConfig::default();
+    config.debounce = Duration::MAX;
+    let outcomes = reconcile_kinds(&registrar, config, async |_, _| Ok::<_, &str>(None));
+    let mut outcomes = std::pin::pin!(outcomes);
+    assert!(timeout(Duration::from_secs(3_600), outcomes.next()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
