@@ -100,18 +100,22 @@ impl EventQueue {
         self.announce();
     }
 
-    /// Waits until `accept` returns something. Cancel-safe.
-    pub(crate) async fn wait_for<T>(
+    /// Waits until `accept`, which is the caller's and runs without the lock, returns true. Cancel-safe.
+    pub(crate) async fn wait_until(&self, accept: impl Fn(&Readiness) -> bool) -> Result<Readiness, Error> {
+        let accepted = |readiness: Readiness| Some(readiness).filter(|readiness| accept(readiness));
+        self.wait_for(Readiness::of, accepted).await
+    }
+
+    /// Waits until `accept` returns something for what `look` sees under the lock. Cancel-safe.
+    async fn wait_for<S, T>(
         &self,
-        mut accept: impl FnMut(&Backlog) -> Option<T>,
+        look: impl Fn(&Backlog) -> S,
+        accept: impl Fn(S) -> Option<T>,
     ) -> Result<T, Error> {
         let mut changes = self.status.subscribe();
         loop {
-            let (accepted, finished) = {
-                let backlog = self.lock();
-                (accept(&backlog), backlog.has_ended())
-            };
-            if let Some(accepted) = accepted {
+            let (seen, finished) = self.look(|backlog| (look(backlog), backlog.has_ended()));
+            if let Some(accepted) = accept(seen) {
                 return Ok(accepted);
             }
             if finished || changes.changed().await.is_err() {
@@ -137,10 +141,11 @@ impl EventQueue {
         epoch: Epoch,
         accept: impl Fn(&Backlog) -> bool,
     ) -> Result<(), NotReady> {
-        let reached = self.wait_for(|backlog| match backlog.epoch(gvk) {
+        let look = |backlog: &Backlog| match backlog.epoch(gvk) {
             Some(now) if now == epoch => accept(backlog).then_some(Ok(())),
             _ => Some(Err(NotReady::Removed { kind: gvk.kind.clone() })),
-        });
+        };
+        let reached = self.wait_for(look, |reached| reached);
         reached.await.unwrap_or(Err(NotReady::ShutDown))
     }
 

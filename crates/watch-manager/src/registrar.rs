@@ -87,7 +87,8 @@ impl Registrar {
     /// Makes `interests` the only kinds. A kind in both the old and the new list is not affected. A registrar has one
     /// interest in a kind: of several in this list, the last counts, and the kind is in [`Replaced::repeated`].
     pub fn replace(&self, interests: impl IntoIterator<Item = impl Into<Interest>>) -> Replaced {
-        let interests = interests.into_iter().map(Into::into);
+        // Before the lock: the iterator is the caller's, and may call this registrar.
+        let interests: Vec<Interest> = interests.into_iter().map(Into::into).collect();
         let replaced = self.queue.change(|backlog| backlog.want_only(interests));
         if !replaced.is_empty() {
             self.control.post(self.id);
@@ -131,14 +132,12 @@ impl Registrar {
         self.queue.stats()
     }
 
-    /// Waits until `accept` returns true, for instance [`Readiness::is_ready`]. Cancel-safe.
+    /// Waits until `accept` returns true, for instance [`Readiness::is_ready`]. No lock is held while it runs. Cancel-safe.
     ///
     /// # Errors
     /// [`Error::ShutDown`] when the driver ends before.
     pub async fn wait_until(&self, accept: impl Fn(&Readiness) -> bool) -> Result<Readiness, Error> {
-        self.queue
-            .wait_for(|backlog| Some(Readiness::of(backlog)).filter(|readiness| accept(readiness)))
-            .await
+        self.queue.wait_until(accept).await
     }
 
     /// The next event; `None` when the driver has ended and every event was delivered. Cancel-safe: an event

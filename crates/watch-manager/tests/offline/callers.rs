@@ -8,7 +8,8 @@ use futures::FutureExt;
 use tokio::time::timeout;
 use watch_manager::testing::{FakeApi, Fault};
 use watch_manager::{
-    Config, Delays, Error, GroupVersionKind, Interest, NotReady, RateLimit, Registrar, Verb, WatchManager,
+    Config, Delays, Error, GroupVersionKind, Interest, NotReady, RateLimit, Readiness, Registrar, Verb,
+    WatchManager,
 };
 
 use crate::bench::{Bench, config, during, gvk, object, until};
@@ -150,6 +151,34 @@ async fn a_hook_that_calls_the_manager_back_is_served() {
     tokio::time::sleep(MINUTE).await;
     assert!(held.lock().unwrap().is_empty() && manager.store(&gvk("Other")).is_none());
     assert_eq!((manager.watched(), api.open_watches()), (vec![gvk("Gadget")], 1));
+}
+
+/// The list of kinds may be lazy and the condition may look further: neither runs under the registrar's lock. A call that
+/// waits for itself blocks its thread, so each has one that may be left behind.
+#[test]
+fn what_a_registrar_calls_may_call_it_back() {
+    let calls: [(&str, fn(&WatchManager, &Registrar)); 2] = [
+        ("replace", |manager, registrar| {
+            let is_new = |kind: &GroupVersionKind| {
+                registrar.status(kind).is_none() && !manager.watched().contains(kind)
+            };
+            registrar.replace([gvk("A"), gvk("B")].into_iter().filter(is_new));
+        }),
+        ("wait_until", |manager, registrar| {
+            let all =
+                |_: &Readiness| registrar.readiness().waiting().is_empty() && manager.watched().is_empty();
+            registrar.wait_until(all).now_or_never().unwrap().unwrap();
+        }),
+    ];
+    for (name, call) in calls {
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (manager, _driver) = WatchManager::builder_with_source(FakeApi::new()).build();
+            call(&manager, &manager.registrar("r").unwrap());
+            done.send(()).unwrap();
+        });
+        assert!(is_done.recv_timeout(MINUTE).is_ok(), "{name} does not return");
+    }
 }
 
 /// The driver panics with it, as the task that polls it shows, and leaves nobody waiting.
