@@ -154,14 +154,24 @@ impl Control {
         requests
     }
 
+    /// Calls `close` if no change of a registrar's kinds waits to be taken, and lets none be posted meanwhile. Otherwise the
+    /// driver is notified, and may try again.
+    ///
+    /// Worked example: one registrar leaves the kind `A`, and another asks for it before `A` is closed. Its call returns the
+    /// store of `A`, so it has posted its change before that: `A` is not closed. If the call is not so far, the store that it
+    /// returns is opened after the close.
+    pub(crate) fn if_taken(&self, close: impl FnOnce()) {
+        let state = self.lock();
+        if state.requests.changed.is_empty() {
+            close();
+        }
+    }
+
     /// Closes the stores of kinds that were removed before the driver saw them. A store of a kind that is asked
     /// for in this moment is kept.
     pub(crate) fn prune(&self, runs: impl Fn(&StoreKey) -> bool) {
         let intended = self.intended_stores();
-        let state = self.lock();
-        if state.requests.changed.is_empty() {
-            self.stores.retain(|store| runs(store) || intended.contains(store));
-        }
+        self.if_taken(|| self.stores.retain(|store| runs(store) || intended.contains(store)));
     }
 
     /// The driver has ended: every stream ends, every store closes, nothing can be made any more.

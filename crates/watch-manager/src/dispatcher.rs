@@ -39,8 +39,6 @@ pub(crate) struct Dispatcher {
     queues: HashMap<RegistrarId, Arc<EventQueue>>,
     stores: Arc<Stores>,
     counter: u64,
-    /// True if a kind without registrars waits for a [`Command::Expire`].
-    linger: bool,
     /// Objects that a registrar is given at once.
     portion: usize,
     /// Registrars that have not been given all objects of a store yet, in the order of their turns.
@@ -56,7 +54,7 @@ pub(crate) enum Command {
     Drop(RegistrarId),
     /// A watch made a step.
     Step(WatchId, Incarnation, Step),
-    /// The linger time of a kind is over.
+    /// A kind without registrars is to end, unless one has joined it since.
     Expire(StoreKey, Incarnation),
     /// Gives the next registrar whose turn it is another portion of a snapshot; see [`Dispatcher::is_replaying`].
     Replay,
@@ -97,7 +95,8 @@ pub(crate) enum Effect {
     Stop(WatchId),
     /// The watch covers more objects than before: it lists them all again.
     StartOver(WatchId),
-    /// The kind has no registrars: send [`Command::Expire`] after the linger time.
+    /// The kind has no registrars: send [`Command::Expire`] after the linger time, and when no registrar that asks for it is
+    /// still to be assigned.
     Linger(StoreKey, Incarnation),
 }
 
@@ -132,14 +131,13 @@ impl Step {
 
 impl Dispatcher {
     /// A registrar that joins is given `portion` objects at once.
-    pub(crate) fn new(stores: Arc<Stores>, linger: bool, portion: usize) -> Self {
+    pub(crate) fn new(stores: Arc<Stores>, portion: usize) -> Self {
         Self {
             intents: Intents::default(),
             kinds: HashMap::new(),
             queues: HashMap::new(),
             stores,
             counter: 0,
-            linger,
             portion,
             replays: VecDeque::new(),
         }
@@ -185,7 +183,7 @@ impl Dispatcher {
         self.kinds.contains_key(store)
     }
 
-    /// The kinds that wait for the end of their linger time.
+    /// The kinds that wait for a [`Command::Expire`].
     pub(crate) fn idle(&self) -> Vec<(StoreKey, Incarnation)> {
         self.kinds.iter().filter_map(|(store, kind)| Some((store.clone(), kind.idle?))).collect()
     }
@@ -231,9 +229,6 @@ impl Dispatcher {
         let Some(kind) = self.kinds.get_mut(store) else { return Vec::new() };
         if !kind.is_empty() {
             return kind.reconcile(now, store, &mut self.counter);
-        }
-        if !self.linger {
-            return self.stop(store);
         }
         self.counter = self.counter.wrapping_add(1);
         kind.idle = Some(Incarnation(self.counter));

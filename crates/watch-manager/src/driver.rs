@@ -31,6 +31,8 @@ pub(crate) struct Run {
     dispatcher: Dispatcher,
     watches: SelectAll<Steps>,
     running: HashMap<WatchId, Running>,
+    /// Kinds that the last registrar has left, and whose linger time is over.
+    left: HashMap<StoreKey, Incarnation>,
     /// Kinds whose linger time runs.
     lingering: FuturesUnordered<Abortable<BoxFuture<'static, (StoreKey, Incarnation)>>>,
     /// Ends the timer of a kind: the next one replaces it, so a kind has one however often it is left.
@@ -63,15 +65,15 @@ impl Drop for Closing {
 
 impl Run {
     pub(crate) fn new(control: Arc<Control>, shared: Shared, transform: Option<Transform>) -> Self {
-        let linger = !shared.config.linger.is_zero();
         Self {
-            dispatcher: Dispatcher::new(Arc::clone(control.stores()), linger, PORTION),
+            dispatcher: Dispatcher::new(Arc::clone(control.stores()), PORTION),
             definitions: Definitions::new(shared.config.watch_definitions),
             counted: telemetry::Kinds::default(),
             shared,
             transform,
             watches: SelectAll::new(),
             running: HashMap::new(),
+            left: HashMap::new(),
             lingering: FuturesUnordered::new(),
             timers: HashMap::new(),
             closing: Closing { control },
@@ -95,7 +97,8 @@ impl Run {
                 }
                 Some(expired) = self.lingering.next() => if let Ok((store, token)) = expired {
                     self.timers.remove(&store);
-                    self.command(Command::Expire(store, token));
+                    self.left.insert(store, token);
+                    self.release();
                 },
                 Some(event) = definitions.next() => {
                     if let Some(group) = Definitions::group(&event) {
@@ -122,13 +125,26 @@ impl Run {
         }
         self.hint(|watch| requests.hints.contains(&*watch.gvk));
         if requests.flush {
-            for (store, token) in self.dispatcher.idle() {
-                self.command(Command::Expire(store, token));
-            }
+            self.left.extend(self.dispatcher.idle());
         }
+        self.release();
         let control = &self.closing.control;
         control.prune(|store| self.dispatcher.contains(store));
         self.counted.set(self.running.len(), || control.intended().len());
+    }
+
+    /// Ends the kinds that the last registrar has left. One that another registrar has asked for in the meantime goes on: a
+    /// call of [`add`](crate::Registrar::add) that is not taken yet has returned its store.
+    fn release(&mut self) {
+        if self.left.is_empty() {
+            return;
+        }
+        let control = Arc::clone(&self.closing.control);
+        control.if_taken(|| {
+            for (store, token) in std::mem::take(&mut self.left) {
+                self.command(Command::Expire(store, token));
+            }
+        });
     }
 
     fn on_step(&mut self, watch: WatchId, incarnation: Incarnation, step: Step) {
@@ -181,6 +197,10 @@ impl Run {
     }
 
     fn linger(&mut self, store: StoreKey, token: Incarnation) {
+        if self.shared.config.linger.is_zero() {
+            self.left.insert(store, token);
+            return;
+        }
         let (expired, stop) = {
             let store = store.clone();
             abortable(sleep(self.shared.config.linger).map(move |()| (store, token)).boxed())

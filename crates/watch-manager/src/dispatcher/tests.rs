@@ -337,7 +337,7 @@ mod long {
 /// The fake server and the client test fields alike, so this server is made of steps: it lists `x` whatever is selected.
 #[test]
 fn a_field_that_only_the_server_can_test_is_tested_by_it_whoever_else_asks() {
-    let (kind, mut dispatcher) = (gvk("A"), Dispatcher::new(Arc::default(), false, 10));
+    let (kind, mut dispatcher) = (gvk("A"), Dispatcher::new(Arc::default(), 10));
     let mut run = |command| {
         let effects = dispatcher.run(Instant::now(), command);
         for effect in effects {

@@ -36,6 +36,33 @@ async fn a_call_returns_what_it_changed() {
     assert_eq!(registrar.status(&gvk("B")), None);
 }
 
+/// For the driver, which has taken neither call yet, the first registrar leaves before the second joins.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_handed_over_to_another_registrar_goes_on() {
+    for dropped in [false, true] {
+        let bench = Bench::new();
+        let first = bench.synced("A", &["a"]).await;
+        let second = bench.registrar("second");
+        let first = if dropped {
+            drop(first);
+            None
+        } else {
+            first.remove(&gvk("A"));
+            Some(first)
+        };
+        let handle = second.add(gvk("A"));
+        let store = handle.store();
+        assert_eq!(store.wait_until_ready().await, Ok(()), "dropped: {dropped}");
+        assert_eq!(bench.manager.wait_until_ready([gvk("A")]).await, Ok(()));
+        handle.ready().await.unwrap();
+        assert!(!store.is_closed() && bench.names("A") == ["a"]);
+        assert_eq!(bench.api.calls(&gvk("A"), Verb::List), 1, "the watch goes on");
+        drop((first, second));
+        tokio::time::sleep(MINUTE).await;
+        assert!(store.is_closed() && bench.api.open_watches() == 0);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_name_is_taken_while_its_registrar_lives() {
     let bench = Bench::new();

@@ -164,7 +164,7 @@ impl World {
         Self {
             limits: *limits,
             now: Instant::now(),
-            dispatcher: Dispatcher::new(Arc::default(), limits.linger, PORTION),
+            dispatcher: Dispatcher::new(Arc::default(), PORTION),
             readers: (0..limits.registrars).map(|_| None).collect(),
             next_id: 0,
             kinds: kinds.map(|kind| Kind::new(Server::new(gvk(kind), limits.namespaced))).collect(),
@@ -221,7 +221,6 @@ impl World {
             queues,
             stores,
             counter: self.dispatcher.counter,
-            linger: self.dispatcher.linger,
             portion: self.dispatcher.portion,
             replays: self.dispatcher.replays.clone(),
         };
@@ -696,7 +695,8 @@ impl World {
                     let kind = find(&id);
                     self.kinds[kind].runs.get_mut(&id.part).unwrap().is_to_start_over = true;
                 }
-                Effect::Linger(..) => assert!(self.limits.linger, "lingers without being told to"),
+                Effect::Linger(..) if self.limits.linger => {}
+                Effect::Linger(store, token) => self.run(Command::Expire(store, token)),
             }
         }
     }
