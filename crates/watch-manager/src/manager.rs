@@ -180,7 +180,7 @@ impl Builder {
     }
 
     /// Changes each object before it is stored, for instance to drop large fields. The object is parsed and written
-    /// again, which costs about 20 µs for a Pod. Name, namespace, uid and resourceVersion stay as the server sent them. What is not an
+    /// again, which costs about 20 µs for a Pod. Name, namespace, uid, resourceVersion and labels stay as the server sent them. What is not an
     /// object afterwards is counted as undecodable, and what was known of it stays. No lock is held meanwhile. A panic ends the driver, and with it
     /// every stream and wait.
     pub fn transform(

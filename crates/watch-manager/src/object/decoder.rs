@@ -53,8 +53,9 @@ impl Decoder {
         let mut object = WatchedObject::from_raw(&self.gvk, raw, self.keep)?;
         if let Some(transform) = &self.transform {
             let mut value = object.to_value()?;
+            let labels = value.pointer("/metadata/labels").cloned();
             transform(&self.gvk, &mut value);
-            restore_identity(&mut value, &object);
+            restore(&mut value, &object, labels);
             let raw = serde_json::value::to_raw_value(&value)?;
             object = WatchedObject::from_raw(&self.gvk, &raw, self.keep)?;
         }
@@ -64,19 +65,22 @@ impl Decoder {
 }
 
 /// Puts the identity back that the server sent: stores, deletes and the version from which a watch is resumed depend on it.
-fn restore_identity(value: &mut Value, object: &WatchedObject) {
+/// And the labels: the server selects by those that it has, so the manager has to do the same.
+fn restore(value: &mut Value, object: &WatchedObject, labels: Option<Value>) {
     let Some(fields) = value.as_object_mut() else { return };
     let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     let Some(metadata) = metadata.as_object_mut() else { return };
-    let identity = [
-        ("name", Some(object.name())),
-        ("namespace", object.namespace()),
-        ("uid", Some(object.uid()).filter(|uid| !uid.is_empty())),
-        ("resourceVersion", Some(object.resource_version()).filter(|version| !version.is_empty())),
+    let text = |text: &str| (!text.is_empty()).then(|| Value::from(text));
+    let sent = [
+        ("name", Some(object.name().into())),
+        ("namespace", object.namespace().and_then(text)),
+        ("uid", text(object.uid())),
+        ("resourceVersion", text(object.resource_version())),
+        ("labels", labels),
     ];
-    for (name, sent) in identity {
+    for (name, sent) in sent {
         match sent {
-            Some(sent) => metadata.insert(name.to_owned(), sent.into()),
+            Some(sent) => metadata.insert(name.to_owned(), sent),
             None => metadata.remove(name),
         };
     }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use kube::core::Expression;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use watch_manager::testing::{FakeApi, Fault};
-use watch_manager::{Registrar, Verb, WatchManager};
+use watch_manager::{Interest, Registrar, Verb, WatchManager};
 
 use crate::bench::{config, during, gvk, until};
 
@@ -66,5 +67,28 @@ async fn a_transform_cannot_change_the_identity_of_an_object() {
         assert_eq!(said.iter().filter(|line| *line == "delete a").count(), 1, "{said:?}");
         assert!(!said.contains(&"apply c".to_owned()), "nothing is delivered twice: {said:?}");
         assert_eq!((store.len(), api.calls(&gvk("Thing"), Verb::List)), (2, 1));
+    }
+}
+
+/// The server selects by the labels that it has, so the manager does too where it selects in its place.
+#[tokio::test(start_paused = true)]
+async fn a_transform_cannot_change_what_a_label_selector_matches() {
+    for transform in [
+        |value: &mut Value| value["metadata"]["labels"] = json!({"app": "other"}),
+        |value: &mut Value| value["metadata"]["labels"] = Value::Null,
+    ] {
+        let api = FakeApi::new();
+        let (manager, _all) = transformed(&api, transform).await;
+        let labelled = json!({"metadata": {"name": "c", "namespace": "n", "labels": {"app": "lamp"}}});
+        api.apply(&gvk("Thing"), labelled).unwrap();
+        sleep(MINUTE).await;
+        for (app, expected) in
+            [("lamp", &["apply c", "synced", "ready"][..]), ("other", &["synced", "ready"])]
+        {
+            let mut registrar = manager.registrar(app).unwrap();
+            let selector = Expression::Equal("app".to_owned(), app.to_owned());
+            let _ = registrar.add(Interest::new(gvk("Thing")).labels(selector));
+            assert_eq!(during(&mut registrar, MINUTE).await, expected, "{app}");
+        }
     }
 }
