@@ -50,7 +50,7 @@ pub enum DuckError {
         /// Pointer to the value.
         pointer: String,
     },
-    /// A duck of the metadata, or one that spans several paths, is converted and cannot be borrowed from.
+    /// A duck of the metadata is converted and cannot be borrowed from.
     #[error("{duck} cannot be borrowed: use view() for ducks of the metadata")]
     NotBorrowed {
         /// [`crate::DuckType::NAME`].

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::compare::{Comparison, Place};
+use super::compare::Comparison;
 use super::discovery::{labelled_versions, served};
+use super::place::Place;
 use super::report::{Report, Unverified, Violation, ViolationKind};
 use super::schema::{Additional, METADATA, Node};
 use super::{ContractSpec, FieldSpec, FieldUse, Scope, Shape};

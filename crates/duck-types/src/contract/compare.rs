@@ -6,47 +6,10 @@
 
 use serde_json::Value;
 
+use super::bound::BOUNDS;
+use super::place::Place;
 use super::report::{FieldUse, Report, Unverified, Violation, ViolationKind};
-use super::schema::{Additional, BOUNDS, Node};
-use crate::path::pointer;
-
-/// The place of a comparison: in the object, with `*` for any element, and in the document of the schema.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Place {
-    pub(crate) object: String,
-    pub(crate) schema: String,
-    /// Pointer from the field, for the keys of lists.
-    pub(crate) field: String,
-    /// The API server declares it, and the schema does not: its pointer in the schema is that of the object it is in.
-    pub(crate) implicit: bool,
-}
-
-impl Place {
-    pub(crate) fn member(&self, name: &str, keyword: &str) -> Self {
-        let step = pointer([name]);
-        let schema = match keyword {
-            _ if self.implicit => self.schema.clone(),
-            "properties" => format!("{}/properties{step}", self.schema),
-            keyword => format!("{}/{keyword}", self.schema),
-        };
-        let (object, field) = (format!("{}{step}", self.object), format!("{}{step}", self.field));
-        Self { object, schema, field, implicit: self.implicit }
-    }
-
-    /// A member that the schema does not declare: the pointer in the schema is that of the object.
-    pub(crate) fn undeclared(&self, name: &str) -> Self {
-        Self { schema: self.schema.clone(), ..self.member(name, "properties") }
-    }
-
-    fn element(&self) -> Self {
-        Self {
-            object: format!("{}/*", self.object),
-            schema: if self.implicit { self.schema.clone() } else { format!("{}/items", self.schema) },
-            field: format!("{}/*", self.field),
-            implicit: self.implicit,
-        }
-    }
-}
+use super::schema::{Additional, Node};
 
 /// Collects the findings of one comparison.
 pub(crate) struct Comparison<'k> {
@@ -161,7 +124,8 @@ impl<'k> Comparison<'k> {
             let extra: Vec<Value> = match &known {
                 Some(known) => known
                     .iter()
-                    .filter(|value| !allowed.contains(value))
+                    // Null is compared as such, because an optional value has it beside the enumeration.
+                    .filter(|value| !value.is_null() && !allowed.contains(value))
                     .map(|value| (*value).clone())
                     .collect(),
                 None => vec![],
@@ -280,6 +244,9 @@ impl<'k> Comparison<'k> {
     fn object(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place) {
         for (name, ours_below) in ours.properties() {
             self.member(crd, ours, name, ours_below, at);
+        }
+        for name in ours.strings("required").into_iter().filter(|name| ours.property(name).is_none()) {
+            self.member(crd, ours, name, ours.unnamed(), at);
         }
         let missing = crd.needed().into_iter().filter(|name| {
             let ours_below = ours.property(name);

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::FieldUse;
-use super::compare::{Comparison, Place};
+use super::compare::Comparison;
+use super::place::Place;
 use super::report::Report;
 use super::schema::Node;
 use super::{ContractSpec, FieldSpec, Scope, Shape};

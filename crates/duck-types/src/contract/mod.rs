@@ -29,6 +29,7 @@
 //! );
 //! ```
 
+mod bound;
 mod check;
 #[cfg(feature = "client")]
 mod cluster;
@@ -37,6 +38,7 @@ mod difference;
 mod discovery;
 mod field;
 mod impact;
+mod place;
 mod reader;
 mod report;
 mod schema;

@@ -18,45 +18,25 @@ pub(crate) struct Node<'a> {
     branches: Option<&'a [Value]>,
     depth: usize,
     /// The API server enforces it, which ignores the formats that it does not know.
-    enforced: bool,
+    pub(super) enforced: bool,
 }
 
-/// Bounds of a value: keyword of the lower bound, of the upper bound.
-pub(crate) const BOUNDS: [(&str, &str); 4] = [
-    ("minimum", "maximum"),
-    ("minLength", "maxLength"),
-    ("minItems", "maxItems"),
-    ("minProperties", "maxProperties"),
-];
-
-/// The formats of strings that the API server checks (1.36), without hyphens. It ignores all others.
-const STRING_FORMATS: &[&str] = &[
-    "bsonobjectid",
-    "uri",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "cidr",
-    "mac",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "creditcard",
-    "ssn",
-    "hexcolor",
-    "rgbcolor",
-    "byte",
-    "password",
-    "date",
-    "duration",
-    "datetime",
-    "k8sshortname",
-    "k8slongname",
+/// The keywords that may stand beside a reference or branches, because they say nothing about the value.
+const ANNOTATIONS: &[&str] = &[
+    "$schema",
+    "$id",
+    "$comment",
+    "$defs",
+    "definitions",
+    "title",
+    "description",
+    "default",
+    "example",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "nullable",
 ];
 
 /// The keyword of a schema for a path of which a type says nothing.
@@ -100,9 +80,13 @@ impl<'a> Node<'a> {
         Self { value, nullable: false, branches: None, depth, ..*self }.resolved()
     }
 
-    /// Follows references, single branches and `anyOf: [T, null]`.
+    /// Follows references, single branches and `anyOf: [T, null]`, if nothing beside them restricts the value.
     fn resolved(mut self) -> Self {
         for _ in 0..REFERENCES {
+            if !self.says_one_thing() {
+                break;
+            }
+            self.nullable |= self.flag("nullable");
             if let Some(reference) = self.value.get("$ref").and_then(Value::as_str) {
                 let target = reference.strip_prefix('#').and_then(|at| self.root.pointer(at));
                 self.value = target.unwrap_or(self.value);
@@ -130,7 +114,15 @@ impl<'a> Node<'a> {
         if self.flag("x-kubernetes-int-or-string") || self.value.get("type").is_some() {
             return None;
         }
-        ["anyOf", "oneOf", "allOf"].iter().find_map(|key| self.value.get(*key)?.as_array().map(Vec::as_slice))
+        let listed = |key: &str| self.value.get(key)?.as_array().map(Vec::as_slice);
+        listed("anyOf").or_else(|| listed("oneOf")).or_else(|| listed("allOf").filter(|all| all.len() == 1))
+    }
+
+    /// Returns true if exactly one keyword is not an annotation.
+    fn says_one_thing(&self) -> bool {
+        let other = |name: &str| name.starts_with("x-") && !name.starts_with("x-kubernetes-");
+        let names = self.value.as_object().into_iter().flat_map(|members| members.keys());
+        names.filter(|name| !other(name) && !ANNOTATIONS.contains(&name.as_str())).count() == 1
     }
 
     /// The types of the value without null; nothing means any type.
@@ -172,6 +164,9 @@ impl<'a> Node<'a> {
         if self.depth > REFERENCES {
             return Some("recursion");
         }
+        if *self.value == Value::Bool(false) {
+            return Some("false");
+        }
         let int_or_string = self.flag("x-kubernetes-int-or-string");
         [
             "anyOf",
@@ -182,6 +177,11 @@ impl<'a> Node<'a> {
             "prefixItems",
             "patternProperties",
             "propertyNames",
+            "unevaluatedProperties",
+            "unevaluatedItems",
+            "dependentRequired",
+            "dependentSchemas",
+            "contains",
             "x-kubernetes-validations",
             "$ref",
             UNDESCRIBED,
@@ -189,54 +189,6 @@ impl<'a> Node<'a> {
         .into_iter()
         .find(|key| self.value.get(*key).is_some() && self.branches.is_none())
         .filter(|key| !(int_or_string && matches!(*key, "anyOf" | "allOf")))
-    }
-
-    /// A lower or upper bound, and true if the bound itself is excluded. Integer formats are bounds.
-    pub(crate) fn bound(&self, keyword: &str) -> Option<(f64, bool)> {
-        let number = |key: &str| self.number(key);
-        let exclusive = match keyword {
-            "minimum" => "exclusiveMinimum",
-            "maximum" => "exclusiveMaximum",
-            _ => "",
-        };
-        // OpenAPI 3.0 has a flag beside the bound, 2020-12 another bound.
-        let stated = number(exclusive)
-            .map(|bound| (bound, true))
-            .or_else(|| Some((number(keyword)?, self.flag(exclusive))));
-        match (stated, self.format_bound(keyword)) {
-            (Some(stated), Some(format)) if keyword == "minimum" && stated.0 < format.0 => Some(format),
-            (Some(stated), Some(format)) if keyword == "maximum" && stated.0 > format.0 => Some(format),
-            (stated, format) => stated.or(format),
-        }
-    }
-
-    /// The format of strings or numbers, if it is checked.
-    pub(crate) fn format(&self) -> Option<String> {
-        let name = self.text("format")?.replace('-', "");
-        let known = STRING_FORMATS.contains(&name.as_str()) || ["int32", "int64"].contains(&name.as_str());
-        (known || !self.enforced).then_some(name)
-    }
-
-    fn format_bound(&self, keyword: &str) -> Option<(f64, bool)> {
-        if !self.types()?.contains("integer") {
-            return None;
-        }
-        let (low, high) = match self.format().as_deref().unwrap_or("int64") {
-            "int8" => (f64::from(i8::MIN), f64::from(i8::MAX)),
-            "int16" => (f64::from(i16::MIN), f64::from(i16::MAX)),
-            "int32" => (f64::from(i32::MIN), f64::from(i32::MAX)),
-            "uint8" => (0.0, f64::from(u8::MAX)),
-            "uint16" => (0.0, f64::from(u16::MAX)),
-            "uint32" => (0.0, f64::from(u32::MAX)),
-            // Every integer of the API server is an int64.
-            "uint" | "uint64" => (0.0, i64::MAX as f64),
-            _ => (i64::MIN as f64, i64::MAX as f64),
-        };
-        match keyword {
-            "minimum" => Some((low, false)),
-            "maximum" => Some((high, false)),
-            _ => None,
-        }
     }
 
     /// Two nodes of one address are the same part of a document.
@@ -305,6 +257,14 @@ impl<'a> Node<'a> {
             Some(Value::Bool(false)) => Additional::None,
             Some(Value::Bool(true)) => Additional::Any(self.below(&ANYTHING)),
             Some(schema) => Additional::Each(self.below(schema)),
+        }
+    }
+
+    /// The schema of a member that is not among the properties.
+    pub(crate) fn unnamed(&self) -> Self {
+        match self.additional() {
+            Additional::Each(each) | Additional::Any(each) => each,
+            _ => self.below(&ANYTHING),
         }
     }
 

@@ -521,3 +521,75 @@ fn a_schema_that_branches_and_returns_to_itself_is_compared_once() {
     let changes = spec(&tree).diff(&spec(&other));
     assert_eq!(changes[0].to_string(), "breaking: v1 /status/f/name: the contract reads only \"a\"");
 }
+
+#[test]
+fn a_null_among_enumerated_values_is_compared_as_null() {
+    let nullable = json!({"type": "string", "nullable": true, "enum": ["a", null]});
+    let (plain, text) =
+        (json!({"type": "string", "enum": ["a"]}), json!({"type": ["string", "null"], "enum": ["a", null]}));
+    let optional = json!({"anyOf": [plain, {"type": "null"}]});
+    check("read", nullable.clone(), optional, &[]);
+    check("read", nullable.clone(), text.clone(), &[]);
+    check(
+        "read",
+        nullable,
+        plain.clone(),
+        &["/status/f: nullable in the schema, and the reader refuses null"],
+    );
+    check("write", plain.clone(), text.clone(), &[]);
+    let list = |items: Value| json!({"type": "array", "items": items});
+    check("write", list(plain), list(text), &["/status/f/*: null may be written, and the schema refuses it"]);
+}
+
+#[test]
+fn a_keyword_beside_a_reference_or_branches_is_not_left_out() {
+    let unverified = |keyword: &str| {
+        format!("/status/f: not verified: the contract uses {keyword}, which is not compared")
+    };
+    let text = json!({"type": "string"});
+    for (keyword, shape) in [
+        ("$ref", json!({"$ref": "#/$defs/T", "minLength": 3, "$defs": {"T": text}})),
+        ("allOf", json!({"allOf": [text], "minLength": 3})),
+        ("anyOf", json!({"anyOf": [text, {"type": "null"}], "minLength": 3})),
+        ("oneOf", json!({"oneOf": [{"const": "a"}, {"const": "b"}], "pattern": "^a$"})),
+        ("allOf", json!({"allOf": [{"enum": ["a"]}, {"enum": ["b"]}]})),
+        ("false", json!(false)),
+    ] {
+        check("read", json!({"type": "string", "enum": ["a", "b"]}), shape, &[&unverified(keyword)]);
+    }
+    let described =
+        json!({"title": "T", "description": "d", "default": "a", "$ref": "#/$defs/T", "$defs": {"T": text}});
+    check("read", text.clone(), described, &[]);
+    let nullable = json!({"type": "string", "nullable": true});
+    check("read", nullable, json!({"allOf": [text], "nullable": true}), &[]);
+    let some = object(json!({"a": {"type": "string"}}));
+    let mut needs = some.clone();
+    needs["dependentRequired"] = json!({"a": ["b"]});
+    check("read", some, needs, &[&unverified("dependentRequired")]);
+    let (zero, both) = (
+        json!({"type": "integer", "minimum": 6}),
+        json!({"type": "integer", "minimum": 8, "exclusiveMinimum": 5}),
+    );
+    check("read", zero, both, &["/status/f: the contract reads only values with minimum 8"]);
+}
+
+#[test]
+fn a_required_member_need_not_be_among_the_properties() {
+    let needs = json!({"type": "object", "required": ["b"]});
+    let (a, b) = (object(json!({"a": {"type": "string"}})), object(json!({"b": {"type": "string"}})));
+    check(
+        "read",
+        a,
+        needs.clone(),
+        &["/status/f/b: not in the schema: declare it, or the API server drops it"],
+    );
+    check(
+        "read",
+        b.clone(),
+        needs.clone(),
+        &["/status/f/b: the reader needs it: require it in the schema, or give it a default"],
+    );
+    let mut always = b;
+    always["required"] = json!(["b"]);
+    check("read", always, needs, &[]);
+}
