@@ -19,6 +19,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Changes a setting, and its name for the message of a failure.
 type Setting = (&'static str, fn(&mut Config));
 
+/// A call of a registrar.
+type Call = fn(&WatchManager, &Registrar);
+
 /// "Never" and "at once" are values of a duration. A kind becomes ready whatever they are set to, follows the server, and the
 /// server is not asked all the time.
 #[tokio::test(start_paused = true)]
@@ -157,7 +160,7 @@ async fn a_hook_that_calls_the_manager_back_is_served() {
 /// waits for itself blocks its thread, so each has one that may be left behind.
 #[test]
 fn what_a_registrar_calls_may_call_it_back() {
-    let calls: [(&str, fn(&WatchManager, &Registrar)); 2] = [
+    let calls: [(&str, Call); 2] = [
         ("replace", |manager, registrar| {
             let is_new = |kind: &GroupVersionKind| {
                 registrar.status(kind).is_none() && !manager.watched().contains(kind)
