@@ -116,6 +116,7 @@ async fn ask(live: &Live, requests: &LastRequest) -> Result<()> {
         rows.push((name.to_owned(), vec![gatekeeper, kyverno, live.ask(form, &two).await?]));
     }
     print_table(&["", "Gatekeeper", "Kyverno", "VAP"], &rows);
+    examples::print(MODES.trim_end());
     Ok(())
 }
 
@@ -145,16 +146,22 @@ fn create(replicas: i64) -> Case {
     Case { name: "probe", method: http::Method::POST, path: "", body }
 }
 
+const MODES: &str = "
+  warn          All three admit, and tell the user why they would have refused.
+  audit         All three admit without a word: what they found is in the constraint's status, in a report, or in the API server's
+                audit log.
+";
+
 const WHY: &str = "
   11            The pattern \">2\" has no upper end; \"3-10\" would have.
   0             All agree: 0 is a number like others, for Rego too, where it is true.
-  missing       The API server fills in 1 before it asks anybody. In a file nobody has: the template looks at a field that is
+  missing       The API server fills in 1 before it asks any of them. In a file the field is missing: the template looks at a field that is
                 not there, finds no violation and admits; the pattern demands the field; the expression fails, and
                 `failurePolicy: Fail` denies.
   2 before      Kyverno lets an update through when the object was in violation before (allowExistingViolations). The others do
                 not, so that a label of such a Deployment cannot be changed before its replicas are.
-  scale         Who is asked about `deployments` is not asked about `deployments/scale`: only our own controller was
+  scale         A policy for `deployments` is not asked about `deployments/scale`: only our own controller was
                 registered for both. `kubectl scale` and the autoscaler write there.
-  DELETE        Nobody judges it. A rule that did would keep what it forbids.
+  DELETE        None of the rules is for it. A rule that was would keep what it forbids.
   inverted      `object.spec.replicas <= 2` says what is refused. An expression says what is allowed, so it does the opposite.
 ";

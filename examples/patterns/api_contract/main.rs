@@ -59,7 +59,7 @@ impl Pattern for ApiContract {
         infrastructure(demo, "web", SMALL, 2).await?;
         until(demo, "web", "Provisioned").await?;
 
-        demo.chapter("3. A second provider, in another process, that shares no code with the first.");
+        demo.chapter("3. A second provider, in a process of its own. The core is not restarted.");
         install(demo, BIG, Release::V1).await?;
         demo.start("big");
         machine(demo, "db", BIG).await?;

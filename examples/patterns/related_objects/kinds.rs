@@ -26,6 +26,7 @@ pub(crate) const REVISION: &str = "related-objects.example.com/revision";
 pub(crate) struct FleetSpec {
     pub(crate) replicas: u32,
     /// The number of replicas that a rollout may take away at a time.
+    #[schemars(range(min = 1))]
     pub(crate) max_unavailable: u32,
     /// The number of MachineSets without Machines that are kept for a rollback.
     pub(crate) history_limit: usize,

@@ -27,11 +27,11 @@ impl Share {
 /// The next number of Machines of the new set, and of each old one.
 ///
 /// Old sets lose what does not run first, because that costs nothing, and then only what `max_unavailable` allows. The
-/// new set gets the places that are free; there are never more Machines wanted than `replicas`, unless there were.
+/// new set gets the places that are free; there are never more Machines wanted than `replicas`, unless there were. The schema
+/// refuses a `max_unavailable` of 0, with which nothing would ever move.
 pub(crate) fn next(replicas: u32, max_unavailable: u32, new: Share, old: &[Share]) -> (u32, Vec<u32>) {
     let available = old.iter().chain([&new]).map(|share| share.available()).sum::<u32>();
-    // At least one, or nothing would ever move.
-    let mut spare = available.saturating_sub(replicas.saturating_sub(max_unavailable.max(1)));
+    let mut spare = available.saturating_sub(replicas.saturating_sub(max_unavailable));
     let shrink = |share: &Share| {
         let go = share.available().min(spare);
         spare = spare.saturating_sub(go);
@@ -81,7 +81,7 @@ mod tests {
     fn in_every_interleaving_enough_machines_run_and_the_rollout_ends() {
         let mut states = 0;
         for replicas in 1..=4_u32 {
-            for max_unavailable in 0..=replicas {
+            for max_unavailable in 1..=replicas.max(1) {
                 for split in 0..=replicas {
                     let full = |wanted| Share { wanted, ready: wanted };
                     let start = (full(0), vec![full(split), full(replicas - split)]);
@@ -89,7 +89,7 @@ mod tests {
                     while let Some(state) = open.pop() {
                         let (new, old) = &state;
                         let ready = old.iter().chain([new]).map(|share| share.ready).sum::<u32>();
-                        assert!(ready + max_unavailable.max(1) >= replicas, "{state:?}");
+                        assert!(ready + max_unavailable >= replicas, "{state:?}");
                         let acted = act(replicas, max_unavailable, &state);
                         let mut following = successors(&state);
                         if following.is_empty() && acted == state {

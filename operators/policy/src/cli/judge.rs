@@ -330,8 +330,9 @@ fn violations<'a>(
             let details = violation.details.as_ref().and_then(|details| to_raw_value(details).ok());
             let (message, gravity) = (violation.message.as_str().into(), Gravity::of(&violation.actions));
             // A binding that cannot be configured denies, whatever it does about violations.
-            let own = violation.actions.iter().min().filter(|_| violation.constraint.kind == native::KIND);
-            let overridden = overridden.or(own.copied());
+            let own =
+                native::strongest(&violation.actions).filter(|_| violation.constraint.kind == native::KIND);
+            let overridden = overridden.or(own);
             Some(PlacedViolation { subject, constraint, message, details, gravity, overridden })
         };
         found.extend(verdict.violations().iter().filter_map(violation));

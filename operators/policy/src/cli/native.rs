@@ -170,7 +170,7 @@ fn of_binding(binding: &Manifest) -> Vec<FieldError> {
 /// The binding as output shows it: with the action where constraints have theirs.
 fn shown(binding: &Value) -> Value {
     let mut shown = binding.clone();
-    let action = actions(binding).ok().and_then(|actions| actions.into_iter().min());
+    let action = actions(binding).ok().and_then(|actions| strongest(&actions));
     if let (Some(spec), Some(action)) = (shown.get_mut("spec").and_then(Value::as_object_mut), action) {
         spec.insert("enforcementAction".to_owned(), action.name().into());
     }
@@ -293,6 +293,11 @@ pub(super) fn creation_of(object: &Document, namespace: Option<&Document>) -> Re
             Err(format!("the object cannot be read{reason}"))
         }
     }
+}
+
+/// The action that a user notices most: a binding may warn and audit at the same time.
+pub(super) fn strongest(actions: &[Action]) -> Option<Action> {
+    [Action::Deny, Action::Warn, Action::Dryrun].into_iter().find(|action| actions.contains(action))
 }
 
 fn actions(binding: &Value) -> Result<Vec<Action>, String> {

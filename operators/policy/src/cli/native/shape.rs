@@ -98,8 +98,10 @@ impl Mistakes {
     }
 
     fn required(&mut self, object: &Value, pointer: &str) {
-        if text(object, pointer).is_empty() {
-            self.add(pointer, "must be set");
+        match object.pointer(pointer) {
+            Some(Value::String(text)) if !text.is_empty() => {}
+            None | Some(Value::Null | Value::String(_)) => self.add(pointer, "must be set"),
+            Some(other) => self.add(pointer, format!("must be a string, not {other}: put it in quotes")),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Policies, bindings and parameters in files.
 
+use constraint_framework::review::Action;
 use serde_json::json;
 
 use crate::cli::assemble::{Assembly, assemble};
@@ -88,6 +89,19 @@ fn selectors_of_policy_and_binding_narrow_it() {
     }
 }
 
+/// Both actions take place, and a user notices the warning.
+#[test]
+fn a_binding_that_warns_and_audits_warns() {
+    for actions in ["[Warn, Audit]", "[Audit, Warn]", "[Warn]"] {
+        let text = [&POLICY.replace("[Deny, Audit]", actions), LIMIT, OBJECTS].concat();
+        let assembly = assembled(&text).unwrap();
+        let options = JudgeOptions { unplaced: Unplaced::Nowhere, in_turn: true, times: None };
+        let violations = judge(&assembly, options, &Progress::new(1, "objects"));
+        let found = violations.iter().map(|violation| violation.overridden).collect::<Vec<_>>();
+        assert_eq!(found, [Some(Action::Warn)], "{actions}");
+    }
+}
+
 #[test]
 fn what_keeps_a_policy_from_judging_is_named() {
     let unbound = POLICY.split("---").next().unwrap();
@@ -98,6 +112,11 @@ fn what_keeps_a_policy_from_judging_is_named() {
         ("policyName: replicas", "policyName: other", "there is no ValidatingAdmissionPolicy \"other\""),
         ("[Deny, Audit]", "[Refuse]", "must hold Deny, Warn or Audit"),
         ("[Deny, Audit]", "[Deny, Warn]", "not both Deny and Warn"),
+        (
+            "name: replicas, expression",
+            "name: n, expression",
+            "/spec/variables/0/name: must be a string, not false: put it in quotes",
+        ),
         (
             "CREATE, UPDATE",
             "CRATE",
