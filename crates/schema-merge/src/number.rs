@@ -106,11 +106,23 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
+/// The number in a message: `7.0`, which types of Kubernetes make of 7, as `7`.
+pub(crate) fn shown(number: &Number) -> String {
+    let text = number.to_string();
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_whole_number_is_shown_alike_whatever_it_was_read_as() {
+        let shown = |value: Value| shown(value.as_number().unwrap());
+        assert_eq!([shown(json!(7)), shown(json!(7.0)), shown(json!(-1.5))], ["7", "7", "-1.5"]);
+    }
 
     #[test]
     fn numbers_beyond_the_precision_of_doubles_keep_their_order() {

@@ -249,6 +249,7 @@ fn bounds(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
         if let (Some(min), Some(max)) = (node.number(low), node.number(high))
             && number::compare(min, max).is_gt()
         {
+            let (min, max) = (number::shown(min), number::shown(max));
             report.lint(at, "unsatisfiable", format!("{low} {min} is above {high} {max}: no value is valid"));
         }
         for keyword in [low, high].into_iter().filter(|keyword| !keyword.ends_with("imum")) {
