@@ -19,7 +19,7 @@ pub(crate) const ESTABLISH: Duration = Duration::from_secs(30);
 ///
 /// Cancel-safe: a watch that has begun ends.
 pub(crate) async fn until_established(client: &kube::Client, written: &DynamicObject) -> bool {
-    if is_established(&written.data) {
+    if is_established(written) {
         return true;
     }
     let this = crds().fields(format!("metadata.name={}", written.name_any()));
@@ -35,10 +35,18 @@ pub(crate) async fn until_established(client: &kube::Client, written: &DynamicOb
 }
 
 fn is_served(crd: &WatchedObject) -> bool {
-    crd.to_dynamic().is_ok_and(|crd| is_established(&crd.data))
+    crd.to_dynamic().is_ok_and(|crd| is_established(&crd))
 }
 
-fn is_established(crd: &Value) -> bool {
-    let conditions = crd.pointer("/status/conditions").and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|entry| entry["type"] == "Established" && entry["status"] == "True")
+/// Returns true if the API server serves the CRD, by its status.
+pub(crate) fn is_established(crd: &DynamicObject) -> bool {
+    condition(crd, "Established", "True").is_some()
+}
+
+/// The message of a condition that has this status.
+pub(crate) fn condition<'a>(crd: &'a DynamicObject, kind: &str, status: &str) -> Option<&'a str> {
+    let conditions = crd.data.pointer("/status/conditions").and_then(Value::as_array)?;
+    let is = |condition: &Value, field: &str, value: &str| condition.get(field).is_some_and(|is| is == value);
+    let found = conditions.iter().find(|entry| is(entry, "type", kind) && is(entry, "status", status))?;
+    Some(found.get("message").and_then(Value::as_str).unwrap_or_default())
 }

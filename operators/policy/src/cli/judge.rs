@@ -60,10 +60,10 @@ pub(super) enum Gravity {
 
 impl Gravity {
     fn of(actions: &[Action]) -> Self {
-        match actions {
-            actions if actions.contains(&Action::Deny) => Self::Deny,
-            actions if actions.contains(&Action::Warn) => Self::Warn,
-            _ => Self::Quiet,
+        match native::strongest(actions) {
+            Some(Action::Deny) => Self::Deny,
+            Some(Action::Warn) => Self::Warn,
+            Some(Action::Dryrun) | None => Self::Quiet,
         }
     }
 }

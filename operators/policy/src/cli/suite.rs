@@ -90,7 +90,7 @@ impl Suite {
     /// Reads the suite in a text: words as YAML 1.2 has them, so that `no` is the word that assertions know.
     ///
     /// # Errors
-    /// Where the text is not a suite.
+    /// The text is not a suite.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let documents = sigs_yaml::documents_with(text, Words::Yaml12).map_err(|error| error.to_string())?;
         let suite = documents.into_iter().find(|document| Self::is(&document.value));

@@ -9,6 +9,7 @@ use kube::api::DynamicObject;
 use serde_json::Value;
 
 use crate::controller::kinds::CONSTRAINT_VERSION;
+use crate::established::{condition, is_established};
 
 use super::revision::{REVISION, REVISION_ANNOTATION, fingerprint};
 
@@ -48,7 +49,7 @@ impl Observed {
             labels: crd.labels().clone(),
             kind: text("/spec/names/kind").to_owned(),
             terminating: crd.metadata.deletion_timestamp.is_some(),
-            established: condition(crd, "Established", "True").is_some(),
+            established: is_established(crd),
             version: version(crd),
             trouble: ["NamesAccepted", "Established"]
                 .iter()
@@ -90,12 +91,4 @@ fn version(crd: &DynamicObject) -> Option<String> {
     let mut names = served.filter_map(|entry| entry.get("name").and_then(Value::as_str));
     let first = names.clone().next();
     names.find(|name| *name == CONSTRAINT_VERSION).or(first).map(str::to_owned)
-}
-
-/// The message of a condition that has this status.
-fn condition<'a>(crd: &'a DynamicObject, kind: &str, status: &str) -> Option<&'a str> {
-    let conditions = crd.data.pointer("/status/conditions").and_then(Value::as_array)?;
-    let is = |condition: &Value, field: &str, value: &str| condition.get(field).is_some_and(|is| is == value);
-    let found = conditions.iter().find(|entry| is(entry, "type", kind) && is(entry, "status", status))?;
-    Some(found.get("message").and_then(Value::as_str).unwrap_or_default())
 }
