@@ -56,7 +56,7 @@ impl Document {
     /// Takes JSON text, without parsing more of it than type and metadata.
     ///
     /// # Errors
-    /// When it is not JSON, and as [`Document::from_raw`].
+    /// The text is not JSON, and those of [`Document::from_raw`].
     pub fn from_text(text: String) -> serde_json::Result<Self> {
         Self::from_raw(RawValue::from_string(text)?)
     }

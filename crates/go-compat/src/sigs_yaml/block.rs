@@ -11,7 +11,7 @@ use crate::yaml::{Scalar, Words};
 /// Rewrites JSON text as YAML in block style.
 ///
 /// # Errors
-/// When the text is not JSON.
+/// The text is not JSON.
 pub fn block(json: &str) -> Result<String, YamlError> {
     let escaped = escape_breaks(json);
     let mut bytes = escaped.as_bytes();
