@@ -2,10 +2,9 @@
 
 use std::fmt::Debug;
 use std::future::Future;
-use std::pin::pin;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use futures::{Stream, StreamExt};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -19,12 +18,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use watch_manager::Interest;
+use watch_manager::{GroupVersionKind, Interest};
 
 use crate::failpoint::Fault;
 use crate::kind::TypeOf;
 use crate::output::print;
-use crate::states::{kind_of, states};
+use crate::states::{first, states};
 use crate::{Failpoint, trace};
 
 /// No write and no wait for a definition takes longer, or it is an error.
@@ -68,9 +67,8 @@ impl Cluster {
     }
 
     /// All objects of a kind in the namespace, for a watch.
-    #[must_use]
-    pub fn interest<K: Resource<DynamicType = ()>>(&self) -> Interest {
-        Interest::new(kind_of::<K>(&())).namespaces([self.namespace.as_str()])
+    pub fn interest<K: Resource>(&self, kind: &K::DynamicType) -> Interest {
+        Interest::new(gvk::<K>(kind)).namespaces([self.namespace.as_str()])
     }
 
     /// The states of one object in the namespace; `None` while there is none.
@@ -78,7 +76,7 @@ impl Cluster {
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Send,
     {
-        let this = self.interest::<K>().fields(format!("metadata.name={name}"));
+        let this = self.interest::<K>(&()).fields(format!("metadata.name={name}"));
         states(&self.client, this).map(|state| Ok(state?.pop()))
     }
 
@@ -91,13 +89,8 @@ impl Cluster {
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Send,
     {
-        let mut states = pin!(self.state(name));
-        while let Some(state) = states.next().await {
-            if let Some(object) = state? {
-                return Ok(object);
-            }
-        }
-        bail!("the watch of {} {name} has ended", K::kind(&()))
+        let found = first(self.state(name), Option::is_some).await;
+        found?.with_context(|| format!("there is no {} {name}", K::kind(&())))
     }
 
     /// Prints a line of the story.
@@ -252,15 +245,11 @@ impl Cluster {
 
     async fn established(&self, name: &str) -> Result<()> {
         let this =
-            Interest::new(kind_of::<CustomResourceDefinition>(&())).fields(format!("metadata.name={name}"));
-        let mut states = pin!(states(&self.client, this));
-        while let Some(state) = states.next().await {
-            let state: Vec<CustomResourceDefinition> = state?;
-            if state.iter().any(|it| is_crd_established().matches_object(Some(it))) {
-                return Ok(());
-            }
-        }
-        bail!("the watch has ended")
+            Interest::new(gvk::<CustomResourceDefinition>(&())).fields(format!("metadata.name={name}"));
+        let served = |found: &Vec<CustomResourceDefinition>| {
+            found.iter().any(|it| is_crd_established().matches_object(Some(it)))
+        };
+        first(states(&self.client, this), served).await.map(drop)
     }
 }
 
@@ -286,6 +275,10 @@ fn identified<K: Resource>(kind: &K::DynamicType, identity: Value, mut fields: V
         &json!({"apiVersion": K::api_version(kind), "kind": K::kind(kind), "metadata": identity}),
     );
     fields
+}
+
+fn gvk<K: Resource>(kind: &K::DynamicType) -> GroupVersionKind {
+    GroupVersionKind::gvk(&K::group(kind), &K::version(kind), &K::kind(kind))
 }
 
 /// The version of an object, as a precondition.

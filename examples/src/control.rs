@@ -18,11 +18,10 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch::{self, Receiver};
 use tracing::Instrument;
 use watch_manager::stream::watcher_events;
-use watch_manager::{Config, Interest, WatchManager};
 
 use crate::kind::TypeOf;
 use crate::output::print_error;
-use crate::states::kind_of;
+use crate::states::watching;
 use crate::{Cluster, trace};
 
 const RETRY: Duration = Duration::from_secs(1);
@@ -150,13 +149,9 @@ where
     K: Resource<DynamicType: Clone + Eq + Hash>,
     K: Clone + DeserializeOwned + Send + Sync + 'static,
 {
-    let interest = Interest::new(kind_of::<K>(&kind)).namespaces([cluster.namespace.as_str()]);
+    let watching = watching(&cluster.client, cluster.interest::<K>(&kind));
     let mut writer = Writer::new(kind);
     let store = writer.as_reader();
-    let mut config = Config::default();
-    // Who has set a finalizer is said there.
-    config.keep_managed_fields = true;
-    let watching = WatchManager::builder(cluster.client.clone()).config(config).watch(interest);
     let events = watcher_events(watching);
     let events = events.filter_map(move |event| {
         std::future::ready(match event {

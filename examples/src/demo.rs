@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use control_plane::ControlPlane;
-use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
 use kube::api::DeleteParams;
 use kube::core::Selector;
@@ -21,7 +20,7 @@ use crate::cluster::bounded;
 use crate::failpoint::Fault;
 use crate::output::print;
 use crate::process::{Launch, Running};
-use crate::states::states;
+use crate::states::{first, states};
 use crate::{Arguments, Cluster, Place};
 
 /// Far more than any step takes; a demo that waits for longer has failed.
@@ -164,7 +163,7 @@ impl Demo {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        let this = self.cluster.interest::<K>().fields(format!("metadata.name={name}"));
+        let this = self.cluster.interest::<K>(&()).fields(format!("metadata.name={name}"));
         let found = self.until_in(this, what, |found: &[K]| found.iter().any(&holds)).await?;
         found.into_iter().next().with_context(|| format!("{name} is gone again"))
     }
@@ -179,7 +178,7 @@ impl Demo {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        let this = self.cluster.interest::<K>().fields(format!("metadata.name={name}"));
+        let this = self.cluster.interest::<K>(&()).fields(format!("metadata.name={name}"));
         self.until_in(this, "be gone", |found: &[K]| found.is_empty()).await.map(drop)
     }
 
@@ -198,7 +197,7 @@ impl Demo {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        self.until_in(self.cluster.interest::<K>().labels(labels), what, hold).await
+        self.until_in(self.cluster.interest::<K>(&()).labels(labels), what, hold).await
     }
 
     /// As [`until_all`](Self::until_all), for a kind that is known at run time.
@@ -216,17 +215,7 @@ impl Demo {
         K: DeserializeOwned + Send,
     {
         let name = interest.gvk().kind.clone();
-        let states = states(&self.cluster.client, interest);
-        let wanted = async move {
-            let mut states = std::pin::pin!(states);
-            while let Some(state) = states.next().await {
-                let state = state?;
-                if hold(&state) {
-                    return Ok(state);
-                }
-            }
-            bail!("the watch has ended")
-        };
+        let wanted = first(states(&self.cluster.client, interest), |state: &Vec<K>| hold(state));
         tokio::select! {
             found = timeout(DEADLINE, wanted) => found.with_context(|| format!("{name} must {what}, and does not"))?,
             Some(reason) = self.failed.1.recv() => Err(anyhow!("{reason}, while {name} must {what}")),

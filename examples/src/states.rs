@@ -1,12 +1,14 @@
 //! The states that the objects of a kind go through: for waits, and for controllers of one object.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use kube::{Client, Resource};
+use kube::Client;
 use serde::de::DeserializeOwned;
-use watch_manager::{Config, EventKind, GroupVersionKind, Interest, WatchManager};
+use watch_manager::{Config, EventKind, Interest, WatchEvent, WatchManager};
 
 /// All selected objects, after each change, from when they are listed. An object that is not a `K` is an error, after which the
 /// stream goes on.
@@ -14,10 +16,8 @@ pub fn states<K: DeserializeOwned + Send>(
     client: &Client,
     interest: Interest,
 ) -> impl Stream<Item = Result<Vec<K>>> + Send + use<K> {
-    let mut config = Config::default();
-    config.keep_managed_fields = true;
     let (mut objects, mut listed) = (BTreeMap::new(), false);
-    WatchManager::builder(client.clone()).config(config).watch(interest).filter_map(move |event| {
+    watching(client, interest).filter_map(move |event| {
         match event.kind {
             EventKind::Applied(object) => drop(objects.insert(object.key().clone(), object)),
             EventKind::Deleted(object) => drop(objects.remove(object.key())),
@@ -29,7 +29,24 @@ pub fn states<K: DeserializeOwned + Send>(
     })
 }
 
-/// The kind of `K`.
-pub(crate) fn kind_of<K: Resource>(kind: &K::DynamicType) -> GroupVersionKind {
-    GroupVersionKind::gvk(&K::group(kind), &K::version(kind), &K::kind(kind))
+/// The first state that holds.
+///
+/// # Errors
+///
+/// That of a state before it, or the end of the watch.
+pub(crate) async fn first<T>(states: impl Stream<Item = Result<T>>, holds: impl Fn(&T) -> bool) -> Result<T> {
+    let mut states = pin!(states);
+    loop {
+        let state = states.next().await.context("the watch has ended")??;
+        if holds(&state) {
+            return Ok(state);
+        }
+    }
+}
+
+/// The events of an interest. Objects have their managed fields: the owner of a finalizer is found there.
+pub(crate) fn watching(client: &Client, interest: Interest) -> BoxStream<'static, WatchEvent> {
+    let mut config = Config::default();
+    config.keep_managed_fields = true;
+    WatchManager::builder(client.clone()).config(config).watch(interest)
 }

@@ -17,7 +17,6 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::{CustomResourceExt, ResourceExt};
 use serde_json::json;
-use watch_manager::{GroupVersionKind, Interest};
 
 use crate::machine::{CONDITION, Machine, Reference};
 use crate::provider::{BIG, Cloud, Release, SMALL};
@@ -114,9 +113,7 @@ async fn swap_provider(demo: &mut Demo) -> Result<()> {
     demo.cluster().say(format!("web runs as {provider_id}"));
     let cluster = demo.cluster();
     let kind = SMALL.resource(&cluster.namespace, Release::V2);
-    let web = Interest::new(GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind))
-        .namespaces([cluster.namespace.as_str()])
-        .fields("metadata.name=web");
+    let web = cluster.interest::<DynamicObject>(&kind).fields("metadata.name=web");
     demo.until_in(web, "be gone", |left: &[DynamicObject]| left.is_empty()).await.map(drop)
 }
 

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, WatchEvent, WatchParams};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::stage::{
@@ -84,6 +84,18 @@ fn machine(name: &str, group: &str, kind: &str) -> String {
     )
 }
 
+/// The groups of the two providers, which run, and so does the core.
+async fn two_clouds(namespace: &str) -> (String, String, [Child; 3]) {
+    install("api_contract", namespace).await;
+    let group = |cloud: &str| format!("{cloud}.{namespace}.example.com");
+    let processes = [
+        start("api_contract", &["core"], namespace).await,
+        start("api_contract", &["small"], namespace).await,
+        start("api_contract", &["big"], namespace).await,
+    ];
+    (group("small"), group("big"), processes)
+}
+
 fn infrastructure(name: &str, group: &str, kind: &str) -> String {
     format!("{{apiVersion: {group}/v1, kind: {kind}, metadata: {{name: {name}}}, spec: {{cores: 2}}}}")
 }
@@ -94,13 +106,7 @@ async fn a_provider_is_swapped_for_a_running_fleet() {
     const FLEET: [&str; 5] = ["api", "cache", "db", "queue", "web"];
     let namespace = &namespace().await;
     let kubectl = async |arguments: &[&str], input: &str| kubectl(namespace, arguments, input).await;
-    install("api_contract", namespace).await;
-    let (small, big) = (format!("small.{namespace}.example.com"), format!("big.{namespace}.example.com"));
-    let _processes = [
-        start("api_contract", &["core"], namespace).await,
-        start("api_contract", &["small"], namespace).await,
-        start("api_contract", &["big"], namespace).await,
-    ];
+    let (small, big, _processes) = two_clouds(namespace).await;
     let apply = async |objects: &dyn Fn(&str) -> String| {
         let all = FLEET.map(objects).join("\n---\n");
         kubectl(&["apply", "--server-side", "-f", "-"], &all).await
@@ -146,13 +152,7 @@ async fn a_provider_is_swapped_for_a_running_fleet() {
 async fn a_provider_that_broke_the_contract_is_not_forgotten_with_its_objects() {
     let namespace = &namespace().await;
     let kubectl = async |arguments: &[&str], input: &str| kubectl(namespace, arguments, input).await;
-    install("api_contract", namespace).await;
-    let (small, big) = (format!("small.{namespace}.example.com"), format!("big.{namespace}.example.com"));
-    let _processes = [
-        start("api_contract", &["core"], namespace).await,
-        start("api_contract", &["small"], namespace).await,
-        start("api_contract", &["big"], namespace).await,
-    ];
+    let (small, big, _processes) = two_clouds(namespace).await;
     let apply = async |text: &str| kubectl(&["apply", "--server-side", "-f", "-"], text).await;
     let until = async |what: &str| {
         let machine = "machines.contract.example.com/web";
