@@ -27,9 +27,20 @@ pub enum FieldType {
 }
 
 /// The shape of a value: a JSON schema, in the dialect of schemars (2020-12) or of OpenAPI 3.0.
+///
+/// One that is read from a document is checked for keywords and types that do not exist; they would state nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "Value")]
 pub struct Shape(Value);
+
+impl TryFrom<Value> for Shape {
+    type Error = String;
+
+    fn try_from(schema: Value) -> Result<Self, String> {
+        super::written::check(&schema)?;
+        Ok(Self(schema))
+    }
+}
 
 impl Shape {
     /// A shape from a JSON schema.

@@ -21,7 +21,7 @@ use super::report::{Unverified, Violation};
 pub struct Impact {
     /// The places where the definition kept the old contract and breaks the new one.
     pub broken: Vec<Violation>,
-    /// The places where it breaks both.
+    /// The places where it breaks both, perhaps for another reason.
     pub still_broken: Vec<Violation>,
     /// The places where it broke the old contract and keeps the new one.
     pub repaired: Vec<Violation>,
@@ -34,6 +34,12 @@ pub struct Impact {
 }
 
 impl Impact {
+    /// True if its labels claim a version of either contract. The change does not concern other definitions.
+    #[must_use]
+    pub fn is_provider(&self) -> bool {
+        !self.kept.is_empty() || !self.removed.is_empty()
+    }
+
     /// True if consumers of the new contract cannot use the provider, though those of the old one could: a field breaks, or
     /// all contract versions that it keeps are gone.
     #[must_use]
@@ -62,12 +68,13 @@ fn impact(old: &ContractSpec, new: &ContractSpec, crd: &Value) -> Impact {
     };
     let kept = claimed(new);
     let removed = claimed(old).into_iter().filter(|version| !kept.contains(version)).collect();
-    let (still_broken, broken): (Vec<_>, Vec<_>) =
-        after.violations.into_iter().partition(|violation| before.violations.contains(violation));
-    let is_repaired = |violation: &Violation| {
-        let is_same = |other: &Violation| other.at == violation.at && other.field_use == violation.field_use;
-        !broken.iter().chain(&still_broken).any(is_same)
+    // A field that could not be used before is not broken by the change, whatever is wrong with it now.
+    let is_in = |all: &[Violation], violation: &Violation| {
+        all.iter().any(|other| other.at == violation.at && other.field_use == violation.field_use)
     };
+    let (still_broken, broken): (Vec<_>, Vec<_>) =
+        after.violations.into_iter().partition(|violation| is_in(&before.violations, violation));
+    let is_repaired = |violation: &Violation| !is_in(&broken, violation) && !is_in(&still_broken, violation);
     let repaired = before.violations.into_iter().filter(is_repaired).collect();
     let is_new = |unverified: &Unverified| !before.unverified.contains(unverified);
     let unverified = after.unverified.into_iter().filter(is_new).collect();
@@ -124,6 +131,16 @@ mod tests {
         let better = old.impact(&contract("v1", vec![id()]), &crd("v1"));
         assert_eq!(places(&better.repaired), [("/status/ready".to_owned(), read)]);
         assert!(!better.is_breaking());
+    }
+
+    /// The change asks for something else where the definition had the wrong type anyway.
+    #[test]
+    fn a_field_that_was_broken_before_is_not_broken_by_the_change() {
+        let ready = |kind| FieldSpec::read(path("/status/ready"), kind);
+        let old = contract("v1", vec![ready(FieldType::Boolean)]);
+        let found = old.impact(&contract("v1", vec![ready(FieldType::Integer)]), &crd("v1"));
+        assert_eq!((found.broken.len(), found.still_broken.len(), found.is_breaking()), (0, 1, false));
+        assert!(found.is_provider() && !old.impact(&old, &crd("v7")).is_provider());
     }
 
     #[test]

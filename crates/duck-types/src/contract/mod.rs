@@ -43,6 +43,7 @@ mod reader;
 mod report;
 mod schema;
 mod spec;
+mod written;
 
 pub use check::check_crd;
 #[cfg(feature = "client")]

@@ -188,7 +188,8 @@ impl fmt::Display for Violation {
 
 impl fmt::Display for Unverified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: not verified: {}", self.at, self.reason)
+        let at = if self.at.is_empty() { String::new() } else { format!("{}: ", self.at) };
+        write!(f, "{at}not verified: {}", self.reason)
     }
 }
 

@@ -7,6 +7,8 @@ use duck_types::contract::{ContractSpec, Effect, Impact, Violation};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::cli::assemble::counted;
+
 use super::report::{Level, Note, Report};
 use super::source::{self, Content, Source, SourceError, Standard};
 use super::{ContractCheckArgs, ContractDiffArgs};
@@ -59,9 +61,12 @@ fn for_everybody(old: &ContractSpec, new: &ContractSpec, file: &str) -> Report {
     let verdict = match (breaking, unverified) {
         (0, 0) => "providers of the old contract keep the new one".to_owned(),
         (0, unverified) => {
-            format!("providers may not keep the new contract: {unverified} changes are not verified")
+            let unverified = counted(unverified, "change");
+            format!("providers may not keep the new contract: {unverified} not verified")
         }
-        (breaking, _) => format!("providers do not keep the new contract: {breaking} changes break it"),
+        (breaking, _) => {
+            format!("providers do not keep the new contract: {} to fix", counted(breaking, "change"))
+        }
     };
     let notes = changes.iter().map(|change| Note {
         level: match change.effect {
@@ -92,7 +97,7 @@ fn for_providers(
     input: &mut Standard<'_>,
 ) -> Report {
     let mut report = Report::default();
-    let (mut breaking, mut all) = (Vec::new(), 0_usize);
+    let (mut breaking, mut broken_before, mut all) = (Vec::new(), Vec::new(), 0_usize);
     for file in files {
         let reading = source::read(file, input);
         report.unread.extend(reading.unread);
@@ -103,23 +108,44 @@ fn for_providers(
                 continue;
             };
             let impact = old.impact(new, crd);
+            if !impact.is_provider() {
+                report.notes.push(no_provider(new, source));
+                continue;
+            }
             all = all.saturating_add(1);
+            let name = crd.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
             if impact.is_breaking() {
-                breaking.push(
-                    crd.pointer("/metadata/name")
-                        .and_then(Value::as_str)
-                        .unwrap_or("without a name")
-                        .to_owned(),
-                );
+                breaking.push(name.to_owned());
+            } else if !impact.still_broken.is_empty() {
+                broken_before.push(name.to_owned());
             }
             report.notes.extend(effects(&impact, source));
         }
     }
-    report.verdict = Some(match breaking.as_slice() {
-        [] => format!("{all} providers, and the change breaks none of them"),
-        names => format!("{all} providers, and the change breaks {}: {}", names.len(), names.join(", ")),
-    });
+    // Nothing can be said of all of them while one cannot be read.
+    report.verdict = report.unread.is_empty().then(|| verdict(all, &breaking, &broken_before));
     report
+}
+
+/// `3 providers: the change breaks 1 (a); 1 broke the old contract too (b)`.
+fn verdict(all: usize, breaking: &[String], broken_before: &[String]) -> String {
+    let breaks = match breaking {
+        [] => "the change breaks none of them".to_owned(),
+        names => format!("the change breaks {} ({})", names.len(), names.join(", ")),
+    };
+    let before = match broken_before {
+        [] => String::new(),
+        names => format!("; {} broke the old contract too ({})", names.len(), names.join(", ")),
+    };
+    format!("{}: {breaks}{before}", counted(all, "provider"))
+}
+
+fn no_provider(contract: &ContractSpec, source: &Source) -> Note {
+    let text = format!(
+        "not counted as a provider: no label {}/VERSION names a version of the contract",
+        contract.label_prefix
+    );
+    note(source, Level::Warning, "contract-unclaimed", "/metadata/labels", text)
 }
 
 fn effects(impact: &Impact, source: &Source) -> Vec<Note> {
@@ -170,7 +196,7 @@ fn note(source: &Source, level: Level, rule: &'static str, pointer: &str, text: 
 fn contract(path: &Path, input: &mut Standard<'_>) -> Result<(String, ContractSpec), SourceError> {
     let (file, mut documents) = source::documents_of(path, input)?;
     match (documents.pop(), documents.len()) {
-        (Some(document), 0) => match ContractSpec::deserialize(&document.value).and_then(named_once) {
+        (Some(document), 0) => match ContractSpec::deserialize(&document.value).and_then(complete) {
             Ok(contract) => Ok((file, contract)),
             Err(source) => Err(SourceError::Contract { file, source }),
         },
@@ -178,9 +204,12 @@ fn contract(path: &Path, input: &mut Standard<'_>) -> Result<(String, ContractSp
     }
 }
 
-/// Of two versions of one name only one would be looked at.
-fn named_once(contract: ContractSpec) -> Result<ContractSpec, serde_json::Error> {
+/// Of two versions of one name only one would be looked at, and every definition keeps a contract without versions.
+fn complete(contract: ContractSpec) -> Result<ContractSpec, serde_json::Error> {
     let mut seen = BTreeSet::new();
+    if contract.versions.is_empty() {
+        return Err(serde::de::Error::custom("it has no versions"));
+    }
     match contract.versions.iter().find(|version| !seen.insert(&version.name)) {
         Some(version) => Err(serde::de::Error::custom(format!("version {} is given twice", version.name))),
         None => Ok(contract),

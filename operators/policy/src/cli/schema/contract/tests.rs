@@ -74,7 +74,7 @@ fn a_change_of_the_contract_is_judged_for_its_providers() {
     let files = [("old.yaml", CONTRACT), ("new.yaml", narrower.as_str())];
     let ran = run(&files, &["contract", "diff", "old.yaml", "new.yaml"], "");
     let expected = "new.yaml: v1beta1: error: /status/ready: the contract reads only true\n\
-                    providers do not keep the new contract: 1 changes break it\n";
+                    providers do not keep the new contract: 1 change to fix\n";
     assert_eq!((ran.code, ran.out.as_str()), (1, expected));
     let ran = run(&files, &["contract", "diff", "new.yaml", "old.yaml"], "");
     assert_eq!(ran.code, 0, "{}", ran.out);
@@ -106,10 +106,10 @@ fn a_change_of_the_contract_is_judged_for_the_providers_that_are_named() {
                     string.yaml: error: breaks for writing: /status/ready: the contract says boolean, and the schema says string\n\
                     string.yaml: warning: breaks the old contract too for reading: /status/ready: the contract says boolean, \
                     and the schema says string\n\
-                    2 providers, and the change breaks 1: boxes.example.com\n";
+                    2 providers: the change breaks 1 (boxes.example.com)\n";
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (1, expected, ""));
     let ran = run(&files, &["contract", "diff", "old.yaml", "new.yaml", "keeps.yaml"], "");
-    assert_eq!((ran.code, ran.out.as_str()), (0, "1 providers, and the change breaks none of them\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "1 provider: the change breaks none of them\n"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_contract_version_that_goes_is_reported_for_the_providers_that_claim_it() {
     let removed =
         "crd.yaml: error: contract version v1beta1, which its labels claim, is not in the new contract\n";
     assert!(ran.out.contains(removed), "{}", ran.out);
-    assert!(ran.out.ends_with("1 providers, and the change breaks 1: boxes.example.com\n"), "{}", ran.out);
+    assert!(ran.out.ends_with("1 provider: the change breaks 1 (boxes.example.com)\n"), "{}", ran.out);
     assert_eq!(ran.code, 1);
 }
 
@@ -147,4 +147,56 @@ fn a_contract_has_each_version_once() {
     );
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     assert!(ran.err.contains("twice.yaml: not a contract: version v1beta1 is given twice"), "{}", ran.err);
+}
+
+#[test]
+fn a_definition_that_was_broken_before_or_claims_nothing_is_not_broken_by_the_change() {
+    let integer = CONTRACT.replace("boolean", "integer");
+    let string = crd("{type: string}");
+    let unlabelled = string.replace(", labels: {machines.example.com/v1beta1: v1}", "");
+    let files = [
+        ("old.yaml", CONTRACT),
+        ("new.yaml", &integer),
+        ("string.yaml", &string),
+        ("unlabelled.yaml", &unlabelled),
+    ];
+    let ran =
+        run(&files, &["contract", "diff", "old.yaml", "new.yaml", "string.yaml", "unlabelled.yaml"], "");
+    let expected = "string.yaml: warning: breaks the old contract too for reading: /status/ready: the contract says integer, and \
+                    the schema says string\n\
+                    unlabelled.yaml: warning: not counted as a provider: no label machines.example.com/VERSION names a version of \
+                    the contract\n\
+                    1 provider: the change breaks none of them; 1 broke the old contract too (boxes.example.com)\n";
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (1, expected, ""));
+    let ran = run(&files, &["contract", "check", "old.yaml", "unlabelled.yaml"], "");
+    assert!(ran.out.starts_with("unlabelled.yaml: warning: not verified: boxes.example.com "), "{}", ran.out);
+}
+
+#[test]
+fn nothing_is_said_of_all_providers_while_one_cannot_be_read() {
+    let keeps = crd("{type: boolean}");
+    let files =
+        [("old.yaml", CONTRACT), ("new.yaml", CONTRACT), ("keeps.yaml", &keeps), ("torn.yaml", "kind: [")];
+    let ran = run(&files, &["contract", "diff", "old.yaml", "new.yaml", "keeps.yaml", "torn.yaml"], "");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+    assert!(ran.err.contains("torn.yaml"), "{}", ran.err);
+}
+
+/// What a misspelt contract does not ask for, every definition has.
+#[test]
+fn a_contract_that_asks_for_nothing_by_mistake_is_refused() {
+    let known = "unknown type \"bolean\" (known: array, boolean, integer, null, number, object, string)";
+    let (none, _) = CONTRACT.split_once("versions:\n").unwrap();
+    for (contract, why) in [
+        (CONTRACT.replace("boolean", "bolean"), known),
+        (CONTRACT.replace("type: boolean", "tpye: boolean"), "unknown keyword tpye"),
+        (CONTRACT.replace("{type: boolean}", "boolean"), "\"boolean\" is not a schema"),
+        (format!("{none}versions: []\n"), "it has no versions"),
+    ] {
+        let crd = crd("{type: boolean}");
+        let files = [("contract.yaml", contract.as_str()), ("crd.yaml", &crd)];
+        let ran = run(&files, &["contract", "check", "contract.yaml", "crd.yaml"], "");
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{contract}");
+        assert!(ran.err.contains(why), "{}", ran.err);
+    }
 }
