@@ -193,4 +193,30 @@ fn policies_of_kubernetes_are_explained_with_their_parameters() {
     assert_eq!(step["outcome"], "failed");
     assert_eq!(step["values"], json!({"object.spec.replicas": "5", "params.data.max": "\"3\""}));
     assert!(text.contains("  spec.matchConstraints matches: {"), "{text}");
+    let named = r#"  spec.paramRef matches: {"kind":"ConfigMap","name":"limits","namespace":"shop"}"#;
+    assert!(text.contains(named), "{text}");
+}
+
+/// A selector finds several, and each decides on its own.
+#[test]
+fn each_of_several_parameters_is_explained_with_its_name() {
+    let second = "{apiVersion: v1, kind: ConfigMap, metadata: {name: more, namespace: shop, labels: {limits: 'yes'}}, data: {max: '9'}}";
+    let several = NATIVE
+        .replace(
+            "{name: limits, namespace: shop, param",
+            "{selector: {matchLabels: {limits: 'yes'}}, namespace: shop, param",
+        )
+        .replace(
+            "{name: limits, namespace: shop}, data",
+            "{name: limits, namespace: shop, labels: {limits: 'yes'}}, data",
+        );
+    let (_, json, _) = run(&format!("{several}---\n{second}\n"), Some("few-everywhere"));
+    let with = |name: &str| {
+        let wanted = json!({"kind": "ConfigMap", "namespace": "shop", "name": name}).to_string();
+        let is_of = |step: &Value| step["criterion"] == "paramRef" && step["wanted"] == wanted.as_str();
+        let one =
+            json.as_array().unwrap().iter().find(|one| one["matching"].as_array().unwrap().iter().any(is_of));
+        one.unwrap_or_else(|| panic!("{name}: {json}"))["violated"].clone()
+    };
+    assert_eq!((with("limits"), with("more")), (json!(true), json!(false)));
 }

@@ -5,8 +5,8 @@ use constraint_framework::driver::{Case, Driver, ValidatingPolicyDriver};
 use constraint_framework::inventory::Inventory;
 use constraint_framework::policyset::{Explanation, MatchStep};
 use constraint_framework::review::{Document, Json, Review};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::matching::Plurals;
 use super::params::Params;
@@ -58,11 +58,10 @@ impl BoundPolicy {
 
     fn explain(&self, review: &Review, plurals: &Plurals) -> Vec<Explanation> {
         let mut matching = self.match_steps(review, plurals);
-        let none = Json::from_raw(RawValue::NULL.to_owned());
         let parameters = match &self.params {
-            Params::None => vec![&none],
+            Params::None => vec![None],
             Params::Reference(reference) => match reference.objects(review) {
-                Ok(objects) => objects.into_iter().map(Document::body).collect(),
+                Ok(objects) => objects.into_iter().map(Some).collect(),
                 Err(reason) => {
                     matching.push(step("paramRef", &Value::Null, Err(reason)));
                     Vec::new()
@@ -73,15 +72,24 @@ impl BoundPolicy {
         if !explanation.matches() || parameters.is_empty() {
             return vec![explanation];
         }
-        let source = Value::Object(source(&self.written.0.object));
-        let inventory = Inventory::default();
-        let explain = |parameters| {
-            let case = Case { review, parameters, inventory: &inventory };
-            // It is compiled already.
-            let bodies = ValidatingPolicyDriver.explain(&source, &case, &unhurried()).unwrap_or_default();
-            Explanation { bodies, ..explanation.clone() }
-        };
-        parameters.into_iter().map(explain).collect()
+        parameters.into_iter().map(|object| self.explain_with(object, review, explanation.clone())).collect()
+    }
+
+    /// Adds what the policy finds with these parameters, and names them: a selector may find several.
+    fn explain_with(
+        &self,
+        object: Option<&Document>,
+        review: &Review,
+        mut found: Explanation,
+    ) -> Explanation {
+        let none = Json::from_raw(RawValue::NULL.to_owned());
+        let parameters = object.map_or(&none, Document::body);
+        found.matching.extend(object.map(|object| step("paramRef", &reference(object), Ok(true))));
+        let (source, inventory) = (Value::Object(source(&self.written.0.object)), Inventory::default());
+        let case = Case { review, parameters, inventory: &inventory };
+        // It is compiled already.
+        found.bodies = ValidatingPolicyDriver.explain(&source, &case, &unhurried()).unwrap_or_default();
+        found
     }
 
     fn match_steps(&self, review: &Review, plurals: &Plurals) -> Vec<MatchStep> {
@@ -90,6 +98,15 @@ impl BoundPolicy {
         let blocks = [("matchConstraints", &constraints), ("matchResources", resources)];
         let steps = blocks.into_iter().zip(&self.matching).filter(|((_, block), _)| !block.is_null());
         steps.map(|((name, block), rules)| step(name, block, Ok(rules.matches(review, plurals)))).collect()
+    }
+}
+
+fn reference(object: &Document) -> Value {
+    let (kind, namespace, name) = (object.kind(), object.namespace(), object.name());
+    if namespace.is_empty() {
+        json!({"kind": kind, "name": name})
+    } else {
+        json!({"kind": kind, "namespace": namespace, "name": name})
     }
 }
 
