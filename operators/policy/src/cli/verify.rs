@@ -167,12 +167,23 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
         let has_failed = |report: &SuiteReport| {
             report.tests.iter().flat_map(|test| &test.cases).any(|case| case.error.is_some())
         };
-        if reports.iter().any(has_failed) && !(args.verbose && args.trace) {
-            let hint = "-v --trace shows what was found in a case that failed, and why";
+        if let Some(hint) = args.hint().filter(|_| reports.iter().any(has_failed)) {
             let _ = writeln!(err, "webtroller verify: {hint}");
         }
     }
     Ok(passed)
+}
+
+impl VerifyArgs {
+    /// The arguments that would say more about a case that failed.
+    fn hint(&self) -> Option<&'static str> {
+        match (self.verbose, self.trace) {
+            (false, false) => Some("-v --trace shows what was found in a case that failed, and why"),
+            (true, false) => Some("--trace shows why a case failed"),
+            (false, true) => Some("-v shows what was found in a case that failed"),
+            (true, true) => None,
+        }
+    }
 }
 
 /// A reader that has seen enough does not change the verdict.
