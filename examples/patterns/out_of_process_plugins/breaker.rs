@@ -1,9 +1,7 @@
-//! A circuit breaker: after three failures in a row a plug-in is left alone for a second, then one call may try; and what is written
-//! about it.
+//! A circuit breaker: after three failures in a row a plug-in is left alone for a second, then one call may try.
 //!
 //! Time is an argument, so the tests need no clock.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const FAILURES: u32 = 3;
@@ -55,32 +53,6 @@ impl Breaker {
     }
 }
 
-/// State of the calls of one process to a plug-in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Load {
-    pub(crate) circuit: &'static str,
-    pub(crate) saturated: bool,
-}
-
-/// The load that this process has last written about its calls. Another process of the controller has calls of its own:
-/// two that corrected each other would not come to an end.
-#[derive(Debug, Default)]
-pub(crate) struct Reported(Mutex<Option<Load>>);
-
-// === impl Reported ===
-
-impl Reported {
-    /// The load, if it is not the one that was written.
-    pub(crate) fn news(&self, load: Load) -> Option<Load> {
-        let reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (*reported != Some(load)).then_some(load)
-    }
-
-    pub(crate) fn written(&self, load: Load) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(load);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,23 +73,6 @@ mod tests {
         assert!(breaker.permits(much_later));
         breaker.record(true, much_later);
         assert_eq!(breaker, Breaker::Closed(0));
-    }
-
-    /// One reaches the plug-in and one does not, and each acts on what the other has written.
-    #[test]
-    fn two_processes_that_judge_a_plug_in_differently_do_not_correct_each_other() {
-        let loads = ["Open", "Closed"].map(|circuit| Load { circuit, saturated: false });
-        let (processes, mut status, mut writes) = ([Reported::default(), Reported::default()], "", 0);
-        for turn in 0..10 {
-            let (process, load) = (&processes[turn % 2], loads[turn % 2]);
-            if let Some(load) = process.news(load) {
-                (status, writes) = (load.circuit, writes + 1);
-                process.written(load);
-            }
-        }
-        assert_eq!((status, writes), ("Closed", 2));
-        let closed = Load { circuit: "Closed", saturated: true };
-        assert_eq!(processes[1].news(closed), Some(closed), "what changes is written");
     }
 
     #[test]

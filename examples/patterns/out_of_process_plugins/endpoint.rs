@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
-use crate::breaker::{Breaker, Load, Reported};
+use crate::breaker::Breaker;
 use crate::certificates::Identity;
-use crate::kinds::{Extension, ExtensionSpec};
+use crate::kinds::{Extension, ExtensionSpec, Known};
 
 /// Calls to one plug-in at a time.
 const PLACES: usize = 2;
@@ -30,8 +30,8 @@ const ANSWER_BYTES: usize = 64 << 10;
 
 pub(crate) struct Endpoint {
     client: Client,
-    pub(crate) address: String,
-    pub(crate) version: &'static str,
+    address: String,
+    version: &'static str,
     /// The Extension that it was made from.
     of: ExtensionSpec,
     /// The plug-in has answered that it no longer has this version.
@@ -40,8 +40,7 @@ pub(crate) struct Endpoint {
     places: Semaphore,
     waiting: AtomicUsize,
     breaker: Mutex<Breaker>,
-    pub(crate) reported: Reported,
-    /// Told whenever the status of the Extension has to be written again.
+    /// Notified whenever there is something new to report.
     changed: Arc<Notify>,
 }
 
@@ -67,7 +66,6 @@ impl Endpoint {
             places: Semaphore::new(PLACES),
             waiting: AtomicUsize::new(0),
             breaker: Mutex::new(Breaker::Closed(0)),
-            reported: Reported::default(),
             changed,
         })
     }
@@ -97,7 +95,7 @@ impl Endpoint {
         }
     }
 
-    /// Back pressure: a caller waits for a place, and the Extension's status says that callers do.
+    /// Back pressure: a caller waits for a place, and it is reported that callers do.
     async fn place(&self) -> Result<tokio::sync::SemaphorePermit<'_>> {
         if let Ok(place) = self.places.try_acquire() {
             return Ok(place);
@@ -142,9 +140,14 @@ impl Endpoint {
         result
     }
 
-    pub(crate) fn load(&self) -> Load {
-        let saturated = self.waiting.load(Ordering::SeqCst) > 0;
-        Load { circuit: self.change(|breaker| breaker.name()), saturated }
+    /// The endpoint as it is reported.
+    pub(crate) fn known(&self) -> Known {
+        Known {
+            endpoint: self.address.clone(),
+            version: self.version.to_owned(),
+            circuit: self.change(|breaker| breaker.name()).to_owned(),
+            saturated: self.waiting.load(Ordering::SeqCst) > 0,
+        }
     }
 }
 

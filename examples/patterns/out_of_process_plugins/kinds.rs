@@ -67,24 +67,65 @@ pub(crate) enum FailurePolicy {
     Ignore,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+/// The aggregator writes it, with more than is read here.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub(crate) struct ExtensionStatus {
+    /// True from the first discovery call on that the plug-in has answered.
+    #[serde(default)]
+    pub(crate) discovered: bool,
+    /// What each process of the controller knows.
+    #[serde(default)]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["id"]))]
+    pub(crate) by_pod: Vec<Instance>,
+    /// `Ready`: every process of the controller calls the plug-in of this generation.
+    #[serde(default)]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub(crate) conditions: Vec<Condition>,
+}
+
+/// A process of the controller.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+pub(crate) struct Instance {
+    /// The name of its pod.
+    pub(crate) id: String,
+    /// The generation of the Extension that it has read.
+    #[serde(default)]
+    pub(crate) observed_generation: i64,
+    /// The reason why it does not call the plug-in of this generation.
+    #[serde(default)]
+    pub(crate) errors: Vec<Problem>,
+    #[serde(flatten)]
+    pub(crate) known: Known,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+pub(crate) struct Problem {
+    /// `NoEndpoint` or `DiscoveryFailed`.
+    pub(crate) code: String,
+    /// A sentence that tells the user what to do.
+    pub(crate) message: String,
+}
+
+/// The plug-in that one process calls, and the state of its calls.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Known {
     /// The endpoint that is called: the one of the spec, once it has answered the discovery call.
     #[serde(default)]
-    pub(crate) endpoint: Option<String>,
+    pub(crate) endpoint: String,
     /// The hook version that both sides speak.
     #[serde(default)]
-    pub(crate) version: Option<String>,
+    pub(crate) version: String,
     /// `Closed`, `Open` or `HalfOpen`.
     #[serde(default)]
     pub(crate) circuit: String,
     /// True while calls wait for one of the places.
     #[serde(default)]
     pub(crate) saturated: bool,
-    #[serde(default)]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
-    pub(crate) conditions: Vec<Condition>,
 }
 
 // === impl Extension ===

@@ -4,12 +4,14 @@
 //! cargo run -p examples --example out_of_process_plugins -- --demo
 //! ```
 
+mod aggregator;
 mod breaker;
 mod certificates;
 mod endpoint;
 mod kinds;
 mod placement;
 mod plug_in;
+mod reports;
 
 use std::sync::Arc;
 
@@ -20,27 +22,29 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use kube::core::Selector;
+use pod_status::ReportKind;
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
-use crate::kinds::{Extension, ExtensionStatus, Machine};
+use crate::kinds::{Extension, Instance, Machine};
 
 struct OutOfProcessPlugins;
 
 impl Pattern for OutOfProcessPlugins {
-    const ROLES: &'static [&'static str] = &["placement"];
+    const ROLES: &'static [&'static str] = &["placement", "aggregator"];
 
     fn definitions(_: &str) -> Result<Vec<CustomResourceDefinition>> {
-        Ok(vec![Extension::crd(), Machine::crd()])
+        Ok(vec![Extension::crd(), Machine::crd(), ReportKind::default().crd()])
     }
 
     fn declarations(_: &str) -> Vec<Declaration> {
-        vec![placement::declaration(), plug_in::declaration()]
+        vec![placement::declaration(), aggregator::declaration(), plug_in::declaration()]
     }
 
     async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {
         match (role.as_str(), options.as_slice()) {
             ("placement", _) => placement::run(cluster).await,
+            ("aggregator", _) => aggregator::run(cluster).await,
             ("plug-in", [name, versions @ ..]) => plug_in::run(cluster, name, versions).await,
             (other, _) => bail!("there is no role {other}"),
         }
@@ -49,6 +53,7 @@ impl Pattern for OutOfProcessPlugins {
     async fn story(demo: &mut Demo) -> Result<()> {
         demo.cluster().install(&Self::definitions(&demo.cluster().namespace)?).await?;
         demo.chapter("1. Two plug-ins register at run time. Nobody but the controller can call them.");
+        demo.start("aggregator");
         demo.start("placement");
         start(demo, "cheapest-v1", "cheapest", &["v1"]).await?;
         start(demo, "only-eu", "only-eu", &["v1", "v2"]).await?;
@@ -64,9 +69,8 @@ impl Pattern for OutOfProcessPlugins {
         let before = demo.until("cheapest", "be known", |_: &Extension| true).await?.spec.endpoint;
         machines(demo, "b").await?;
         demo.start_as("cheapest-v2", "plug-in", &["cheapest", "v1", "v2"]);
-        let moved = move |status: &ExtensionStatus| {
-            status.endpoint != before && status.version.as_deref() == Some("v2")
-        };
+        let moved =
+            move |it: &Instance| Some(&it.known.endpoint) != before.as_ref() && it.known.version == "v2";
         until(demo, "cheapest", "be upgraded to v2", moved).await?;
         machines(demo, "c").await?;
         demo.retire("cheapest-v1").await;
@@ -97,7 +101,7 @@ async fn back_pressure(demo: &mut Demo) -> Result<()> {
     for name in slow {
         machine(demo, name, "slow").await?;
     }
-    until(demo, "gate", "be saturated", |status| status.saturated).await?;
+    until(demo, "gate", "be saturated", |it| it.known.saturated).await?;
     demo.cluster().apply::<ConfigMap>(plug_in::GATE, json!({})).await?;
     for name in slow {
         until_placed(demo, name, "us-1").await?;
@@ -115,9 +119,8 @@ async fn a_plug_in_dies(demo: &mut Demo) -> Result<()> {
     change_policy(demo, "keep", "Fail").await?;
     machine(demo, "g", "load").await?;
     // A controller that started meanwhile has never reached the plug-in, and says that instead.
-    let is_unknown =
-        |status: &ExtensionStatus| status.conditions.iter().any(|is| is.reason == "DiscoveryFailed");
-    let is_avoided = |status: &ExtensionStatus| status.circuit == "Open" || is_unknown(status);
+    let is_unknown = |it: &Instance| it.errors.iter().any(|error| error.code == "DiscoveryFailed");
+    let is_avoided = |it: &Instance| it.known.circuit == "Open" || is_unknown(it);
     until(demo, "keep", "have an open circuit", is_avoided).await?;
     let waits = |g: &Machine| reason(g, "ExtensionFailed");
     demo.until("g", "wait for the plug-in", waits).await?;
@@ -139,11 +142,14 @@ async fn start(demo: &mut Demo, process: &str, name: &str, versions: &[&str]) ->
     demo.until(name, "be discovered", has_moved).await.map(drop)
 }
 
-/// The controller calls the plug-in where it says it is.
+/// A process of the controller calls the plug-in where it says it is. Not `Ready`, which waits for all: in some runs one is frozen.
 fn is_discovered(extension: &Extension) -> bool {
-    let status = extension.status.clone().unwrap_or_default();
-    let is_ready = Condition::says(&status.conditions, "Ready", "Discovered", extension.metadata.generation);
-    is_ready && status.endpoint == extension.spec.endpoint
+    let calls = |it: &Instance| Some(&it.known.endpoint) == extension.spec.endpoint.as_ref();
+    instances(extension).iter().any(calls)
+}
+
+fn instances(extension: &Extension) -> &[Instance] {
+    extension.status.as_ref().map(|status| status.by_pod.as_slice()).unwrap_or_default()
 }
 
 /// Writes what the administrator states about an Extension; its address is stated by the plug-in itself.
@@ -156,8 +162,8 @@ async fn policy(demo: &Demo, name: &str, spec: Value) -> Result<()> {
 async fn change_policy(demo: &mut Demo, name: &str, failure: &str) -> Result<()> {
     policy(demo, name, json!({"failurePolicy": failure})).await?;
     let is_seen = |extension: &Extension| {
-        let conditions = extension.status.clone().unwrap_or_default().conditions;
-        conditions.iter().any(|seen| Some(seen.observed_generation) == extension.metadata.generation)
+        let seen = |it: &Instance| Some(it.observed_generation) == extension.metadata.generation;
+        instances(extension).iter().any(seen)
     };
     demo.until(name, "be seen with its policy", is_seen).await.map(drop)
 }
@@ -188,8 +194,9 @@ async fn until_placed(demo: &mut Demo, name: &str, zone: &str) -> Result<()> {
     demo.until(name, &format!("be placed in {zone}"), there).await.map(drop)
 }
 
-async fn until(demo: &mut Demo, name: &str, what: &str, is: impl Fn(&ExtensionStatus) -> bool) -> Result<()> {
-    let holds = |extension: &Extension| extension.status.as_ref().is_some_and(&is);
+/// Waits until one of the processes of the controller says so.
+async fn until(demo: &mut Demo, name: &str, what: &str, is: impl Fn(&Instance) -> bool) -> Result<()> {
+    let holds = |extension: &Extension| instances(extension).iter().any(&is);
     demo.until(name, what, holds).await.map(drop).with_context(|| format!("Extension {name}"))
 }
 

@@ -8,14 +8,16 @@ use anyhow::Result;
 use controller_declaration::{Access, Declaration};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, Watched, drive, mapped, watched};
-use futures::stream;
+use futures::{FutureExt, stream};
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
+use kube::runtime::reflector::Store;
 use tokio::sync::Notify;
 
 use crate::certificates::{self, Identity};
 use crate::endpoint::Endpoint;
-use crate::kinds::{self, Extension, ExtensionStatus, FailurePolicy, Machine, MachineStatus};
+use crate::kinds::{self, Extension, FailurePolicy, Machine, MachineStatus};
+use crate::reports::{self, Reports};
 
 /// After a plug-in has failed; the breaker's pause is as long.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -23,25 +25,40 @@ const AGAIN: Duration = Duration::from_secs(1);
 struct Placement {
     cluster: Cluster,
     identity: Identity,
+    reports: Reports,
     extensions: Watched<Extension>,
+    /// Those that are registered or were tried to be, for what has to be forgotten.
+    registry: Store<Extension>,
     /// The plug-ins that have answered the discovery call, by the uid of their Extension.
     endpoints: Mutex<HashMap<String, Arc<Endpoint>>>,
     changed: Arc<Notify>,
 }
 
 pub(crate) fn declaration() -> Declaration {
+    let report = ["/entries", "/pod", "/shard", "/metadata/labels"];
     Declaration::new(
         "placement",
         "Asks every plug-in that an Extension has registered, and takes the zone that is left.",
     )
     .access(Access::to(kinds::GROUP, "machines").watches().writes(["/status"]))
-    .access(Access::to(kinds::GROUP, "extensions").watches().writes(["/status"]))
+    .access(Access::to(kinds::GROUP, "extensions").watches())
+    .access(Access::to(reports::GROUP, reports::RESOURCE).watches().creates().deletes().writes(report))
     .access(Access::to("", "secrets").gets().creates())
     .access(Access::to("", "configmaps").creates().writes(["/data/ca.crt"]))
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     let identity = certificates::identity(&cluster).await?;
+    let (reports, reporting) = Reports::new(&cluster)?;
+    let placing = async {
+        // Before the first list: an Extension that is listed and not reported about is one that this process does not know.
+        reports.registered().await?;
+        control(cluster, identity, reports).await
+    };
+    futures::try_join!(placing, reporting.map(Ok)).map(drop)
+}
+
+async fn control(cluster: Cluster, identity: Identity, reports: Reports) -> Result<()> {
     let machines = examples::controller::<Machine>(&cluster, ());
     let all = machines.store();
     let (extensions, events) = watched::<Extension>(&cluster);
@@ -54,19 +71,16 @@ pub(crate) async fn run(cluster: Cluster) -> Result<()> {
         changed.notified().await;
         Some(((), changed))
     });
-    let registry = examples::controller::<Extension>(&cluster, ());
-    let registry = registry.reconcile_all_on(notified);
-    let endpoints = Mutex::new(HashMap::new());
-    let placement = Arc::new(Placement { cluster, identity, extensions, endpoints, changed });
-    let registering = drive(registry, Arc::clone(&placement), |extension, context| {
+    let registering = examples::controller::<Extension>(&cluster, ());
+    let (registry, endpoints) = (registering.store(), Mutex::default());
+    let registering = registering.reconcile_all_on(notified);
+    let placement =
+        Arc::new(Placement { cluster, identity, reports, extensions, registry, endpoints, changed });
+    let registering = drive(registering, Arc::clone(&placement), |extension, context| {
         register(extension, Arc::clone(&context))
     });
     let placing = drive(machines, placement, |machine, context| place(machine, Arc::clone(&context)));
     futures::try_join!(registering, placing).map(drop)
-}
-
-fn is_discovered(extension: &Extension) -> bool {
-    extension.status.as_ref().is_some_and(|status| status.version.is_some())
 }
 
 fn zone(machine: &Machine) -> Option<&String> {
@@ -75,59 +89,25 @@ fn zone(machine: &Machine) -> Option<&String> {
 
 // === registering ===
 
-/// Discovers a plug-in when what its Extension says of it has changed, and writes down what is known about it. The former endpoint is
+/// Discovers a plug-in when what its Extension says of it has changed, and reports what is known about it. The former endpoint is
 /// called until the new one has answered, so that an upgrade fails no Machine.
 #[allow(clippy::redundant_allocation, reason = "a kube Controller hands its context out in an Arc")]
 async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> Result<Action> {
-    let (extension, cluster) = (extension.as_ref(), &placement.cluster);
-    let known = placement.endpoint(extension);
-    let mut discovered = Ok(known.clone());
-    let nowhere = extension.spec.endpoint.is_none();
-    if !nowhere && !known.as_ref().is_some_and(|endpoint| endpoint.is_current(extension)) {
-        let found = Endpoint::discover(extension, &placement.identity, Arc::clone(&placement.changed)).await;
-        // Complete, or an Extension that is not listed yet would be taken for a deleted one.
-        let live = placement.extensions.all().await?;
-        discovered = found.map(|endpoint| Some(placement.keep(extension, endpoint, &live)));
-    }
-    let before = extension.status.clone().unwrap_or_default();
-    let failure = discovered.as_ref().err().map(|error| format!("{error:#}"));
-    let endpoint = discovered.ok().flatten().or(known);
-    let (reason, message) = match &failure {
-        Some(failure) => ("DiscoveryFailed", failure.as_str()),
-        None if nowhere => ("NoEndpoint", "no plug-in has said where it is: is one running?"),
-        None => ("Discovered", "it is called from now on"),
-    };
-    let ready = (reason, message);
-    let generation = extension.metadata.generation;
-    let condition = Condition::new(&before.conditions, "Ready", reason == "Discovered", ready, generation);
-    let last = endpoint.as_ref().map_or_else(never_called, |_| before.clone());
-    let news = endpoint.as_ref().and_then(|endpoint| endpoint.reported.news(endpoint.load()));
-    let after = ExtensionStatus {
-        endpoint: endpoint.as_ref().map(|endpoint| endpoint.address.clone()).or(before.endpoint.clone()),
-        version: endpoint.as_ref().map(|endpoint| endpoint.version.to_owned()).or(before.version.clone()),
-        circuit: news.map_or(last.circuit, |load| load.circuit.to_owned()),
-        saturated: news.map_or(last.saturated, |load| load.saturated),
-        conditions: vec![condition],
-    };
-    if after != before {
-        let version = after.version.clone().unwrap_or_default();
-        let busy = if after.saturated { ", saturated" } else { "" };
-        let name = extension.name_any();
-        let text = format!("Extension {name}: {reason} {version}, circuit {}{busy}", after.circuit);
-        // A part of it is taken from the status that was read, which must be the last one. The watch brings that.
-        if !cluster.decide_status(&cluster.api(), extension, after).await? {
-            return Ok(Action::await_change());
+    let extension = extension.as_ref();
+    let mut known = placement.endpoint(extension);
+    let mut failure = None;
+    if extension.spec.endpoint.is_none() {
+        failure = Some(("NoEndpoint", "no plug-in has said where it is: is one running?".to_owned()));
+    } else if !known.as_ref().is_some_and(|endpoint| endpoint.is_current(extension)) {
+        match Endpoint::discover(extension, &placement.identity, Arc::clone(&placement.changed)).await {
+            Ok(endpoint) => known = Some(placement.keep(extension, endpoint)),
+            Err(error) => failure = Some(("DiscoveryFailed", format!("{error:#}"))),
         }
-        cluster.say(text);
     }
-    if let (Some(endpoint), Some(load)) = (endpoint, news) {
-        endpoint.reported.written(load);
-    }
-    Ok(if failure.is_some() { Action::requeue(AGAIN) } else { Action::await_change() })
-}
-
-fn never_called() -> ExtensionStatus {
-    ExtensionStatus { circuit: "Closed".to_owned(), ..ExtensionStatus::default() }
+    let again = failure.as_ref().is_some_and(|(reason, _)| *reason == "DiscoveryFailed");
+    placement.reports.report(extension, known.as_deref(), failure);
+    placement.reports.keep(&placement.registry.state());
+    Ok(if again { Action::requeue(AGAIN) } else { Action::await_change() })
 }
 
 // === impl Placement ===
@@ -138,8 +118,8 @@ impl Placement {
         endpoints.get(&extension.uid()?).cloned()
     }
 
-    fn keep(&self, extension: &Extension, endpoint: Endpoint, live: &[Arc<Extension>]) -> Arc<Endpoint> {
-        let endpoint = Arc::new(endpoint);
+    fn keep(&self, extension: &Extension, endpoint: Endpoint) -> Arc<Endpoint> {
+        let (endpoint, live) = (Arc::new(endpoint), self.registry.state());
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         // Those of deleted Extensions go here: their calls that are under way keep their own reference.
         endpoints.retain(|uid, _| live.iter().any(|extension| extension.uid().as_ref() == Some(uid)));
@@ -147,11 +127,18 @@ impl Placement {
         endpoint
     }
 
+    /// The plug-in has answered a discovery call, of this process or of another.
+    fn is_discovered(&self, extension: &Extension) -> bool {
+        let elsewhere = || extension.status.as_ref().is_some_and(|status| status.discovered);
+        self.endpoint(extension).is_some() || elsewhere()
+    }
+
     /// An Extension takes part from its first discovery on, also when its plug-in has gone since; one that is not to be done
     /// without takes part before that.
     async fn registered_for(&self, machine: &Machine) -> Result<Vec<Arc<Extension>>> {
         let takes_part = |extension: &Arc<Extension>| {
-            let counts = is_discovered(extension) || extension.spec.failure_policy == FailurePolicy::Fail;
+            let counts =
+                self.is_discovered(extension) || extension.spec.failure_policy == FailurePolicy::Fail;
             counts && extension.metadata.deletion_timestamp.is_none() && extension.selects(machine)
         };
         let mut found: Vec<_> = self.extensions.all().await?.into_iter().filter(takes_part).collect();
@@ -178,7 +165,7 @@ async fn place(machine: Arc<Machine>, placement: Arc<Arc<Placement>>) -> Result<
     let (mut asked, mut ignored) = (Vec::new(), Vec::new());
     for extension in placement.registered_for(machine).await? {
         let name = extension.name_any();
-        if !is_discovered(&extension) {
+        if !placement.is_discovered(&extension) {
             let why = format!("{name}: its plug-in has not answered the discovery call: is it running?");
             report(cluster, machine, None, ("WaitingForExtension", &why)).await?;
             return Ok(Action::await_change());

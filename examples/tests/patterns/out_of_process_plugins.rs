@@ -1,14 +1,19 @@
 //! Out-of-process plug-ins: registration, an upgrade under load, back pressure, and a plug-in that dies.
 
 use std::process::Stdio;
+use std::time::Duration;
 
+use futures::StreamExt;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
+use tokio::time::timeout;
+use watch_manager::{GroupVersionKind, Interest};
 
 use crate::stage::{
-    Told, command, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, start, tell,
-    tell_twice,
+    Told, command, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, plane, start,
+    tell, tell_twice,
 };
 
 async fn check(told: &Told) {
@@ -21,15 +26,19 @@ async fn check(told: &Told) {
     let extensions = told.objects("plugins.example.com", "v1", "Extension").await;
     assert_eq!(extensions.keys().collect::<Vec<_>>(), ["cheapest", "keep"]);
     for extension in extensions.values() {
-        assert_eq!(Told::reason(extension, "Ready"), "Discovered");
-        assert_eq!(extension["status"]["version"], "v2");
+        // A process that was killed or frozen may still have an entry that says something else.
+        let calls = |it: &Value| it["version"] == "v2" && it["endpoint"] == extension["spec"]["endpoint"];
+        assert!(extension["status"]["byPod"].as_array().unwrap().iter().any(calls), "{extension}");
+        assert_eq!(extension["status"]["discovered"], true);
     }
 }
 
 #[tokio::test]
 async fn plug_ins_come_go_and_are_upgraded_under_load_without_a_failed_machine() {
     let told = tell("out_of_process_plugins", &[]).await;
-    told.check_declarations(&[]).await;
+    // It withdraws its report when it is asked to end, and the story ends without that.
+    let withdraws = "placement: declared and never made: delete podreports.status.webtroller.dev";
+    told.check_declarations(&[withdraws]).await;
     check(&told).await;
     assert!(!told.errors.contains("reconciler for object Machine"), "{}", told.errors);
     let (calm, failing) = told.story.split_once("\n4. ").unwrap();
@@ -48,12 +57,62 @@ async fn a_controller_or_plug_in_that_is_killed_at_any_write_converges_at_its_ne
     }
 }
 
-/// With `Fail` a plug-in that has never run is as little done without as one that has gone.
+#[tokio::test]
+async fn an_aggregator_that_is_killed_at_any_write_converges_at_its_next_start() {
+    kill_at_every_write("out_of_process_plugins", "aggregator", check).await;
+}
+
+/// Two processes call the plug-in, and one of them is killed.
+#[tokio::test]
+async fn each_process_of_the_controller_reports_its_own_calls() {
+    let (namespace, pattern) = (&namespace().await, "out_of_process_plugins");
+    install(pattern, namespace).await;
+    let mut processes = Vec::new();
+    for role in ["aggregator", "placement", "placement"] {
+        processes.push(start(pattern, &[role], namespace).await);
+    }
+    let extension = extension_without_plug_in(namespace).await;
+    let _plug_in = start(pattern, &["plug-in", "--", "cheapest", "v2"], namespace).await;
+    let calls = |it: &Value| it["circuit"] == "Closed" && it["version"] == "v2";
+    let both = entries(namespace, |found| found.len() == 2 && found.iter().all(calls)).await;
+    kubectl(namespace, &["wait", "--timeout=60s", "--for=condition=Ready", extension], "").await;
+    let [other, killed] = [1, 2].map(|index: usize| processes[index].id().unwrap());
+    // The names of the processes end with their numbers.
+    let is_of = |it: &Value, process: u32| it["id"].as_str().unwrap().ends_with(&format!("-{process}"));
+    assert!([other, killed].iter().all(|process| both.iter().any(|it| is_of(it, *process))), "{both:?}");
+    processes[2].kill().await.unwrap();
+    let left = entries(namespace, |found| found.len() == 1).await;
+    assert!(is_of(&left[0], other) && calls(&left[0]), "{left:?}");
+}
+
+/// The entries of `status.byPod` of the Extension of the page, once they are so.
+async fn entries(namespace: &str, are: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let extensions = GroupVersionKind::gvk("plugins.example.com", "v1", "Extension");
+    let interest = Interest::new(extensions).namespaces([namespace]).fields("metadata.name=cheapest");
+    let client = plane().await.client().unwrap();
+    let states = examples::states::<Value>(&client, interest).map(|state| {
+        let found = state.unwrap().pop().unwrap_or_default();
+        found["status"]["byPod"].as_array().cloned().unwrap_or_default()
+    });
+    let first = states.filter(|found| std::future::ready(are(found)));
+    let mut first = std::pin::pin!(first);
+    timeout(Duration::from_secs(180), first.next()).await.expect("no such entries").unwrap()
+}
+
+/// Makes the Extension of the page.
+async fn extension_without_plug_in(namespace: &str) -> &'static str {
+    let objects = include_str!("../../patterns/out_of_process_plugins/objects.yaml");
+    let (extension, _) = objects.split_once("---").unwrap();
+    kubectl(namespace, &["apply", "--server-side", "-f", "-"], extension).await;
+    "extensions.plugins.example.com/cheapest"
+}
+
 #[tokio::test]
 async fn machines_wait_for_a_plug_in_that_must_not_be_left_out() {
     let (namespace, pattern) = (&namespace().await, "out_of_process_plugins");
     install(pattern, namespace).await;
     let _placement = start(pattern, &["placement"], namespace).await;
+    let _aggregator = start(pattern, &["aggregator"], namespace).await;
     let objects = include_str!("../../patterns/out_of_process_plugins/objects.yaml");
     let (extension, machine) = objects.split_once("---").unwrap();
     let apply = async |text: &str| kubectl(namespace, &["apply", "--server-side", "-f", "-"], text).await;
@@ -77,10 +136,8 @@ async fn a_plug_in_that_ends_leaves_its_place_to_another() {
     let (namespace, pattern) = (&namespace().await, "out_of_process_plugins");
     install(pattern, namespace).await;
     let _placement = start(pattern, &["placement"], namespace).await;
-    let objects = include_str!("../../patterns/out_of_process_plugins/objects.yaml");
-    let (extension, _) = objects.split_once("---").unwrap();
-    kubectl(namespace, &["apply", "--server-side", "-f", "-"], extension).await;
-    let extension = "extensions.plugins.example.com/cheapest";
+    let _aggregator = start(pattern, &["aggregator"], namespace).await;
+    let extension = extension_without_plug_in(namespace).await;
     let until = async |what: &str| {
         kubectl(namespace, &["wait", "--timeout=120s", &format!("--for={what}"), extension], "").await
     };
@@ -97,15 +154,15 @@ async fn a_plug_in_that_ends_leaves_its_place_to_another() {
         replaced.ends_with("cheapest: another process is registered, this one is not asked"),
         "{replaced}"
     );
-    until("jsonpath={.status.version}=v2").await;
+    until("jsonpath={.status.byPod[0].version}=v2").await;
     retire(newer).await;
-    until("jsonpath={.status.version}=v1").await;
+    until("jsonpath={.status.byPod[0].version}=v1").await;
     assert_eq!(kubectl(namespace, &registered, "").await, place_of_older);
 
     retire(older).await;
     until("condition=Ready=False").await;
     assert_eq!(kubectl(namespace, &registered, "").await, "");
-    let reason = ["get", extension, "-o", "jsonpath={.status.conditions[0].reason}"];
+    let reason = ["get", extension, "-o", "jsonpath={.status.byPod[0].errors[0].code}"];
     assert_eq!(kubectl(namespace, &reason, "").await, "NoEndpoint");
 }
 

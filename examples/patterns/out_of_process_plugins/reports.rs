@@ -1,0 +1,101 @@
+//! What this process of the controller knows about each plug-in. A circuit and its places are those of one process, so each
+//! reports its own.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use examples::Cluster;
+use kube::ResourceExt;
+use pod_status::{ParentKey, PodError, PodIdentity, ReporterConfig, StatusReporter};
+
+use crate::endpoint::Endpoint;
+use crate::kinds::{Extension, Known};
+
+pub(crate) const GROUP: &str = "status.webtroller.dev";
+pub(crate) const RESOURCE: &str = "podreports";
+
+pub(crate) struct Reports {
+    cluster: Cluster,
+    reporter: StatusReporter,
+    /// What was printed last.
+    said: Mutex<HashMap<ParentKey, String>>,
+}
+
+/// Why a plug-in is not called, or not where its Extension says: one word, and a sentence.
+pub(crate) type Failure = (&'static str, String);
+
+/// The pod that this process runs in, or this process where the downward API names none.
+pub(crate) fn identity(cluster: &Cluster) -> Result<PodIdentity> {
+    if std::env::var_os("POD_NAME").is_some() {
+        return Ok(PodIdentity::from_downward_api([cluster.role.as_str()])?);
+    }
+    // Another process has another name: on this machine by its number, on another by the time of its start.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let name = format!("{}-{:x}-{}", cluster.role, since.as_micros(), std::process::id());
+    Ok(PodIdentity::detached(&cluster.namespace, name, [cluster.role.as_str()]))
+}
+
+// === impl Reports ===
+
+impl Reports {
+    /// The reports, and what stores them until the process is asked to end.
+    pub(crate) fn new(cluster: &Cluster) -> Result<(Self, impl Future<Output = ()> + use<>)> {
+        let config = ReporterConfig::default();
+        let (reporter, driver) = StatusReporter::new(cluster.client.clone(), identity(cluster)?, config);
+        let (ending, shutdown) = (reporter.clone(), cluster.shutdown.clone());
+        let driven = async move {
+            let end = async {
+                shutdown.cancelled().await;
+                ending.shutdown().await;
+            };
+            futures::join!(driver, end);
+        };
+        Ok((Self { cluster: cluster.clone(), reporter, said: Mutex::default() }, driven))
+    }
+
+    /// Waits until this process counts: what it reports is waited for from then on.
+    pub(crate) async fn registered(&self) -> Result<()> {
+        Ok(self.reporter.registered().await?)
+    }
+
+    /// Reports the plug-in that is called, if there is one, and why it is not the one of the spec.
+    pub(crate) fn report(&self, of: &Extension, called: Option<&Endpoint>, failure: Option<Failure>) {
+        let known = called.map(Endpoint::known).unwrap_or_default();
+        let reason = failure.as_ref().map_or("Discovered", |(reason, _)| reason);
+        self.say(of, format!("Extension {}: {reason} {known}", of.name_any()));
+        let outcome = failure.map_or(Ok(()), |(reason, message)| Err(vec![PodError::new(reason, message)]));
+        let generation = of.metadata.generation.unwrap_or_default();
+        self.reporter.ingested(&ParentKey::of(of, &()), generation, outcome, known);
+    }
+
+    fn say(&self, of: &Extension, text: String) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = said.insert(ParentKey::of(of, &()), text.clone());
+        if before.as_ref() != Some(&text) {
+            self.cluster.say(text);
+        }
+    }
+
+    /// Withdraws what was reported about Extensions that are gone.
+    pub(crate) fn keep(&self, live: &[Arc<Extension>]) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.retain(|key, _| {
+            let is_live = live.iter().any(|extension| extension.uid().as_ref() == Some(&key.uid));
+            if !is_live {
+                self.reporter.removed(key);
+            }
+            is_live
+        });
+    }
+}
+
+/// As a line of the story.
+impl std::fmt::Display for Known {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let busy = if self.saturated { ", saturated" } else { "" };
+        write!(f, "{}, circuit {}{busy}", self.version, self.circuit)
+    }
+}
