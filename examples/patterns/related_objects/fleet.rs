@@ -94,8 +94,9 @@ async fn scale(
         return Ok(());
     }
     let labels = json!({FLEET: fleet.name_any(), TEMPLATE: digest(template)});
+    let spec = json!({"replicas": wanted, "selector": labels, "template": template});
     let metadata = json!({"labels": labels, "annotations": {REVISION: revision.to_string()}, "ownerReferences": [owner]});
-    let fields = json!({"metadata": metadata, "spec": {"replicas": wanted, "template": template}});
+    let fields = json!({"metadata": metadata, "spec": spec});
     let is_stated = match before {
         Some(set) => {
             adoptable(cluster, fleet, set).await? && cluster.decide(&cluster.api(), set, fields).await?

@@ -1,5 +1,7 @@
 //! The three kinds. A Fleet is to a MachineSet what a Deployment is to a ReplicaSet.
 
+use std::collections::BTreeMap;
+
 use controller_declaration::Access;
 use examples::Condition;
 use kube::CustomResource;
@@ -7,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) const GROUP: &str = "related-objects.example.com";
-/// The label by which a Fleet finds its MachineSets, and a MachineSet its Machines.
+/// The label by which a Fleet finds its MachineSets, and which it puts into their selectors.
 pub(crate) const FLEET: &str = "related-objects.example.com/fleet";
 /// The label that tells the Machines of two MachineSets of a Fleet apart.
 pub(crate) const TEMPLATE: &str = "related-objects.example.com/template";
@@ -57,6 +59,10 @@ pub(crate) struct FleetStatus {
 )]
 pub(crate) struct MachineSetSpec {
     pub(crate) replicas: u32,
+    /// Labels of its Machines: those without an owner that have them are adopted, and its own that lose one are released. Without a
+    /// label it would adopt all.
+    #[schemars(extend("minProperties" = 1))]
+    pub(crate) selector: BTreeMap<String, String>,
     pub(crate) template: Template,
 }
 

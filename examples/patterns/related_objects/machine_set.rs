@@ -12,7 +12,7 @@ use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use crate::kinds::{self, FLEET, Machine, MachineSet, MachineSetStatus, TEMPLATE};
+use crate::kinds::{self, Machine, MachineSet, MachineSetStatus};
 
 struct Sets {
     cluster: Cluster,
@@ -23,7 +23,7 @@ pub(crate) fn declaration() -> Declaration {
     let machines = kinds::machines().creates().deletes().writes_annotation(trace::ANNOTATION);
     Declaration::new(
         "machineset",
-        "Keeps as many Machines as a MachineSet wants; adopts and releases them by label.",
+        "Keeps as many Machines as a MachineSet wants; adopts and releases them by its selector.",
     )
     .access(kinds::machine_sets().watches().gets().writes(["/status"]))
     .access(machines.writes(["/metadata/labels", "/metadata/ownerReferences", "/spec"]))
@@ -33,7 +33,7 @@ pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     let sets = examples::controller::<MachineSet>(&cluster, ());
     let all = sets.store();
     let (machines, events) = examples::watched::<Machine>(&cluster);
-    // A Machine concerns the set that owns it and the sets whose labels it has.
+    // A Machine concerns the set that owns it and the sets that select it.
     let sets = sets.reconcile_on(examples::mapped(events, move |machine: &Machine| {
         let concerned = |set: &Arc<MachineSet>| owns(set, machine) || selects(set, machine);
         all.state().into_iter().filter(concerned).collect()
@@ -46,10 +46,7 @@ fn owns(set: &MachineSet, machine: &Machine) -> bool {
 }
 
 fn selects(set: &MachineSet, machine: &Machine) -> bool {
-    [FLEET, TEMPLATE].iter().all(|label| {
-        let wanted = set.labels().get(*label);
-        wanted.is_some() && wanted == machine.labels().get(*label)
-    })
+    set.spec.selector.iter().all(|(label, wanted)| machine.labels().get(label) == Some(wanted))
 }
 
 async fn reconcile(set: Arc<MachineSet>, context: Arc<Sets>) -> Result<Action> {
@@ -99,8 +96,7 @@ async fn reconcile(set: Arc<MachineSet>, context: Arc<Sets>) -> Result<Action> {
 
 /// The name is the lowest that is free, so that a controller which does not see its last creation yet repeats it.
 async fn create(cluster: &Cluster, set: &MachineSet, name: &str) -> Result<()> {
-    let labels = json!({FLEET: set.labels().get(FLEET), TEMPLATE: set.labels().get(TEMPLATE)});
-    let metadata = json!({"labels": labels, "ownerReferences": [set.controller_owner_ref(&())]});
+    let metadata = json!({"labels": set.spec.selector, "ownerReferences": [set.controller_owner_ref(&())]});
     let fields = json!({"metadata": metadata, "spec": {"image": set.spec.template.image}});
     cluster.apply::<Machine>(name, fields).await?;
     cluster.say(format!("Machine {name} is created"));

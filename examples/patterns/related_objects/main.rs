@@ -106,7 +106,7 @@ fn labelled(fleet: &str) -> Selector {
 async fn create_orphan(demo: &Demo) -> Result<()> {
     let owner =
         json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Fleet", "name": "nobody", "uid": "nobody"});
-    let spec = json!({"replicas": 0, "template": {"image": "none"}});
+    let spec = json!({"replicas": 0, "selector": {"orphan": "true"}, "template": {"image": "none"}});
     let fields = json!({"metadata": {"ownerReferences": [owner]}, "spec": spec});
     demo.cluster().apply::<MachineSet>(ORPHAN, fields).await.map(drop)
 }

@@ -38,6 +38,17 @@ async fn every_pattern_runs_in_the_cluster_of_a_kubeconfig() {
         for step in programs.chain(objects) {
             assert!(page.contains(&step), "{pattern}: the page lacks {step}");
         }
-        reader.follow(pattern, &examples.join("patterns").join(pattern), others, visible).await;
+        let folder = examples.join("patterns").join(pattern);
+        let _running = reader.follow(pattern, &folder, others, visible).await;
+        for lines in further_steps(&page) {
+            reader.type_in(lines).await;
+        }
     }
+}
+
+/// The blocks of commands after the first one for a cluster of the reader.
+fn further_steps(page: &str) -> impl Iterator<Item = &str> {
+    let in_a_cluster = page.split("In the cluster of your kubeconfig").nth(1).unwrap_or_default();
+    let part = in_a_cluster.split("\n## ").next().unwrap_or_default();
+    part.split("```sh\n").skip(2).filter_map(|block| block.split("```").next())
 }

@@ -20,14 +20,14 @@ impl Reader {
     }
 
     /// Starts a program, which installs its definitions, and others with these arguments; creates the objects beside its source
-    /// in `folder`, and waits until an object fulfils a condition in the notation of `kubectl wait --for`.
+    /// in `folder`, and waits until an object fulfils a condition in the notation of `kubectl wait --for`. Returns the processes.
     pub(crate) async fn follow(
         &self,
         name: &str,
         folder: &Path,
         others: &[&[&str]],
         (object, condition): (&str, &str),
-    ) {
+    ) -> Vec<Child> {
         let path = |file: &str| folder.join(file).display().to_string();
         let mut processes = vec![self.run(name, &[])];
         let (definitions, roles) = (path("definitions.yaml"), path("roles.yaml"));
@@ -46,6 +46,18 @@ impl Reader {
         for process in &mut processes {
             assert!(process.try_wait().unwrap().is_none(), "{name} has ended");
         }
+        processes
+    }
+
+    /// Types the lines of a page into a shell, which ends with the first command that fails.
+    pub(crate) async fn type_in(&self, lines: &str) {
+        let kubectl = self.plane.kubectl();
+        let programs = Path::new(kubectl.as_std().get_program()).parent().unwrap();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let mut shell = Command::new("sh");
+        shell.args(["-eu", "-c", lines]).env("PATH", path).env("KUBECONFIG", self.plane.kubeconfig());
+        let output = shell.output().await.unwrap();
+        assert!(output.status.success(), "{lines}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
     fn run(&self, name: &str, arguments: &[&str]) -> Child {
