@@ -2,6 +2,7 @@
 
 use futures::future::BoxFuture;
 use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 
 use crate::answer::Answer;
@@ -44,6 +45,8 @@ impl Routes for HealthRoutes {
         };
         let mut response = Response::new(Full::from(body));
         *response.status_mut() = status;
+        let content_type = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
         Box::pin(std::future::ready(response))
     }
 }

@@ -9,13 +9,13 @@ mod html;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission_server::{Answer, Body};
+use admission_server::Answer;
 use constraint_framework::api::CONSTRAINTS_GROUP;
 use http_body_util::Full;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use pod_status::{HighWaterMarks, ParentKind};
 use serde_json::Value;
 use tokio::sync::{Mutex, watch};
@@ -99,10 +99,7 @@ impl StatusPage {
     }
 
     /// Answers a request for `/`.
-    pub(super) async fn answer(self, request: Request<Body>) -> Answer {
-        if ![Method::GET, Method::HEAD].contains(request.method()) {
-            return page(StatusCode::METHOD_NOT_ALLOWED, "read it with GET\n".to_owned());
-        }
+    pub(super) async fn answer(self) -> Answer {
         let mut last = self.last.lock().await;
         if let Some((at, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             tracing::trace!(age = ?at.elapsed(), "the status page is shown again");

@@ -39,6 +39,7 @@ mod policies;
 mod policy_reports;
 mod prober;
 mod proxy;
+mod queries;
 mod quickstart;
 mod referential;
 mod rights;

@@ -7,7 +7,8 @@ use tokio::time::timeout;
 
 use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::collector::Collector;
-use crate::operator::{Operator, PATIENCE};
+use crate::operator::{Operator, PATIENCE, ask};
+use crate::queries::{self, Scrape};
 
 /// Words that look like a metric's name.
 fn names(text: &str) -> BTreeSet<String> {
@@ -32,20 +33,25 @@ fn labels(text: &str) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// The queries of the dashboard and the alerts.
-fn queries() -> Vec<String> {
+/// The queries of the dashboard.
+fn dashboard() -> Vec<String> {
     fn expressions(value: &Value, found: &mut Vec<String>) {
         found.extend(value.get("expr").and_then(Value::as_str).map(str::to_owned));
         let (list, object) = (value.as_array(), value.as_object());
         let parts = list.into_iter().flatten().chain(object.into_iter().flat_map(|object| object.values()));
         parts.for_each(|part| expressions(part, found));
     }
-    let read = |path: &str| std::fs::read_to_string(workspace(path)).unwrap();
+    let file = std::fs::read_to_string(workspace("charts/webtroller/files/dashboard.json")).unwrap();
     let mut found = Vec::new();
-    expressions(&serde_json::from_str(&read("charts/webtroller/files/dashboard.json")).unwrap(), &mut found);
-    let alerts = read("charts/webtroller/templates/alerts.yaml");
-    found.extend(alerts.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).map(str::to_owned));
+    expressions(&serde_json::from_str(&file).unwrap(), &mut found);
     found
+}
+
+/// The queries of the dashboard and the alerts.
+fn queries() -> Vec<String> {
+    let alerts = std::fs::read_to_string(workspace("charts/webtroller/templates/alerts.yaml")).unwrap();
+    let alerts = alerts.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).map(str::to_owned);
+    dashboard().into_iter().chain(alerts).collect()
 }
 
 /// Each label that a query selects or groups by is one of the series, or one that Prometheus adds.
@@ -78,6 +84,20 @@ fn labels_exist(metrics: &str) {
             let added = ["pod", "namespace", "instance", "job"].contains(&label);
             assert!(added || used.iter().any(|name| has(name, label)), "{query}: nothing has {label}");
         }
+    }
+}
+
+/// Prometheus 3 refuses an answer that does not name its format, whatever is in it.
+async fn both_ports_answer_as_prometheus_reads_it(operator: &Operator) {
+    for address in [&operator.health, &operator.prometheus] {
+        let answer = ask(address, "GET", "/metrics").await.unwrap().to_lowercase();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("\r\ncontent-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{head}");
+        assert!(body.contains("webtroller_ready 1\n"), "{body}");
+        let answer = ask(address, "HEAD", "/metrics").await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\n"), "{answer}");
+        let answer = ask(address, "POST", "/metrics").await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 405 "), "{answer}");
     }
 }
 
@@ -125,6 +145,7 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
 
     operator.until_metrics(|metrics| metrics.contains("gatekeeper_audit_last_run_end_time")).await;
 
+    both_ports_answer_as_prometheus_reads_it(&operator).await;
     let metrics = operator.metrics().await;
     for expected in [
         "gatekeeper_validation_request_count_total{admission_status=\"deny\",admission_dryrun=\"false\"} 1\n",
@@ -153,6 +174,7 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
         assert!(missing.is_empty(), "{path}: {missing:?}");
     }
     labels_exist(&metrics);
+    queries::hold(&dashboard(), &Scrape::of(&operator.prometheus).await);
     // A collector gets the same metrics as Prometheus.
     let known = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     let known: BTreeMap<_, _> = known.map(|(name, kind)| (name.to_owned(), kind)).collect();

@@ -29,6 +29,8 @@ pub(crate) struct Operator {
     pub(crate) webhook: String,
     /// `host:port` of `/readyz`.
     pub(crate) health: String,
+    /// The address that answers `/metrics` alone.
+    pub(crate) prometheus: String,
 }
 
 /// The binary under test.
@@ -95,8 +97,17 @@ impl Operator {
         let mut child = command.spawn().unwrap();
         let last = Arc::default();
         let logs = lines(child.stderr.take().unwrap(), Arc::clone(&last));
-        let mut operator = Self { child, last, logs, webhook: String::new(), health: String::new() };
-        operator.health = operator.log("health").await["health"].as_str().unwrap().to_owned();
+        let mut operator = Self {
+            child,
+            last,
+            logs,
+            webhook: String::new(),
+            health: String::new(),
+            prometheus: String::new(),
+        };
+        let ports = operator.log("health").await;
+        operator.health = ports["health"].as_str().unwrap().to_owned();
+        operator.prometheus = ports["metrics"].as_str().unwrap().to_owned();
         operator
     }
 
@@ -214,13 +225,19 @@ pub(crate) async fn readyz(address: &str) -> Option<(u16, String)> {
 }
 
 async fn get(address: &str, path: &str) -> Option<(u16, String)> {
+    let answer = ask(address, "GET", path).await?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}
+
+/// The answer to a request without a body, as it is on the wire.
+pub(crate) async fn ask(address: &str, method: &str, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).await.ok()?;
-    let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+    Some(answer)
 }
 
 fn lines(stderr: ChildStderr, last: Arc<Mutex<VecDeque<String>>>) -> UnboundedReceiver<String> {
