@@ -7,8 +7,9 @@ use crate::enforce::{Cost, Denial};
 const LONGEST: usize = 300;
 
 const STYLE: &str = "body{font:14px/1.4 system-ui,sans-serif;margin:2em;max-width:80em}table{border-collapse:collapse;width:100%}\
-th,td{text-align:left;vertical-align:top;padding:.2em .8em .2em 0;border-bottom:1px solid #ddd}h2{margin-top:1.5em}\
-.good{color:#176f2c}.bad{color:#a40000}td.number{text-align:right}";
+th,td{text-align:left;vertical-align:top;padding:.2em .8em .2em 0;border-bottom:1px solid #ddd;overflow-wrap:anywhere}\
+.numbers :is(th,td):not(:first-child){text-align:right;white-space:nowrap}h2{margin-top:1.5em}\
+.good{color:#176f2c}.bad{color:#a40000}";
 
 /// Renders the page.
 pub(super) fn render(page: &Page) -> String {
@@ -52,7 +53,7 @@ fn policies(page: &Page) -> String {
         }
     };
     let heads = ["Policy", "Action", "Enforced", "Violations", "By pod"];
-    format!("<h2>Policies</h2>\n<p>{rollout}</p>\n{}{more}", table(&heads, rows))
+    format!("<h2>Policies</h2>\n<p>{rollout}</p>\n{}{more}", table("", &heads, rows))
 }
 
 fn policy(policy: &Policy) -> String {
@@ -83,9 +84,10 @@ fn denials(denials: &[Denial]) -> String {
             namespace => format!("{} {namespace}/{}", denial.kind, denial.name),
         };
         let constraints = denial.constraints.join(", ");
-        row(&[&denial.at.to_string(), &denial.operation, &object, &constraints].map(|cell| text(cell)))
+        let at = format!("{:.0}", denial.at);
+        row(&[&at, &denial.operation, &object, &constraints].map(|cell| text(cell)))
     });
-    let table = table(&["Time", "Operation", "Object", "Constraints"], rows.collect());
+    let table = table("", &["Time", "Operation", "Object", "Constraints"], rows.collect());
     format!("<h2>Last denials by this pod</h2>\n{table}")
 }
 
@@ -102,15 +104,15 @@ fn costs(costs: &[(String, Cost)]) -> String {
         ])
     });
     let heads = ["Template", "Evaluations", "Undecided", "Mean", "Longest", "Total"];
-    format!("<h2>Cost of templates in this pod</h2>\n{}", table(&heads, rows.collect()))
+    format!("<h2>Cost of templates in this pod</h2>\n{}", table("numbers", &heads, rows.collect()))
 }
 
-fn table(heads: &[&str], rows: Vec<String>) -> String {
+fn table(class: &str, heads: &[&str], rows: Vec<String>) -> String {
     if rows.is_empty() {
         return "<p>none</p>\n".to_owned();
     }
     let heads: String = heads.iter().map(|head| format!("<th>{head}</th>")).collect();
-    format!("<table>\n<tr>{heads}</tr>\n{}</table>\n", rows.concat())
+    format!("<table class=\"{class}\">\n<tr>{heads}</tr>\n{}</table>\n", rows.concat())
 }
 
 /// A row of cells that are HTML already.
@@ -206,6 +208,14 @@ mod tests {
         let html = render(&Page::default());
         assert_eq!(html.matches("<p>none</p>").count(), 3);
         assert!(html.contains("<p class=\"good\">ready</p>"), "{html}");
+    }
+
+    #[test]
+    fn the_time_of_a_denial_has_no_fractions_of_a_second() {
+        let mut page = page("a");
+        page.denials[0].at = Timestamp::new(1_790_000_000, 777_311_706).unwrap();
+        let html = render(&page);
+        assert!(html.contains("<td>2026-09-21T14:13:20Z</td>"), "{html}");
     }
 
     #[test]
