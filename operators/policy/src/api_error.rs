@@ -1,18 +1,23 @@
 //! Errors of the Kubernetes client as sentences for people, and the ones that trying again cannot help.
 
+use kube::core::Status;
+
 /// The error in words: the API server's own message, or the causes of a failed request, each once.
 pub(crate) fn reason(error: &kube::Error) -> String {
     match error {
-        kube::Error::Api(status) => format!("{} (HTTP {})", status.message, status.code),
+        kube::Error::Api(status) => answer(status),
         error => causes(error),
     }
 }
 
 /// The causes of an error, outermost first. A cause whose text its parent already includes is left out.
-fn causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
+        if let Some(kube::Error::Api(status)) = cause.downcast_ref() {
+            return format!("{text}: {}", answer(status));
+        }
         let cause_text = cause.to_string();
         if !text.contains(&cause_text) {
             text = format!("{text}: {cause_text}");
@@ -22,10 +27,31 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
+fn answer(status: &Status) -> String {
+    format!("{} (HTTP {})", status.message, status.code)
+}
+
 /// Returns true if the API server refused the content of the request, so that the same request cannot succeed later.
 ///
 /// Everything else may pass: a restarted API server answers 403 to service accounts until its RBAC cache is filled,
 /// 404 while a CRD is not served yet, and 5xx or 429 under load.
 pub(crate) fn is_permanent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if matches!(status.code, 400 | 405 | 413 | 422))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("this pod could not be registered")]
+    struct Outer(#[source] kube::Error);
+
+    #[test]
+    fn an_answer_of_the_api_server_is_told_once_wherever_it_is_in_the_chain() {
+        let status = Status::failure("pods is forbidden", "Forbidden").with_code(403);
+        let error = kube::Error::Api(Box::new(status));
+        assert_eq!(reason(&error), "pods is forbidden (HTTP 403)");
+        assert_eq!(causes(&Outer(error)), "this pod could not be registered: pods is forbidden (HTTP 403)");
+    }
 }

@@ -33,17 +33,7 @@ fn main() -> ExitCode {
     match run(args) {
         Ok(code) => code,
         Err(error) => {
-            let mut text = error.to_string();
-            let mut source = std::error::Error::source(&error);
-            while let Some(cause) = source {
-                let words = cause.to_string();
-                // Some errors repeat their causes.
-                if !text.contains(&words) {
-                    text = format!("{text}: {words}");
-                }
-                source = cause.source();
-            }
-            eprintln!("webtroller: {text}");
+            eprintln!("webtroller: {}", error.causes());
             ExitCode::from(2)
         }
     }

@@ -64,7 +64,7 @@ pub struct CheckArgs {
     /// Objects of each kind to judge by the constraints; 0 for none. Of a dump all are judged.
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     pub sample: u32,
-    /// The namespace of Gatekeeper.
+    /// The namespace of Gatekeeper. Elsewhere its Deployments are known by the label gatekeeper.sh/system.
     #[arg(long, default_value = "gatekeeper-system")]
     pub namespace: String,
 }
@@ -190,7 +190,7 @@ impl Report {
         let policies = Policies::of(&entries, &mut report.findings);
         for entry in &entries {
             others::look(entry, args, flags, &mut report.findings);
-            if others::is_gatekeepers(entry) {
+            if others::is_gatekeepers(entry, args) {
                 let count = report.used.entry(others::class(entry)).or_default();
                 *count = count.saturating_add(1);
             }

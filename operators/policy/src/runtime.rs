@@ -120,6 +120,14 @@ pub enum RunError {
     Screen(#[source] std::io::Error),
 }
 
+impl RunError {
+    /// The error and its causes in one line.
+    #[must_use]
+    pub fn causes(&self) -> String {
+        crate::api_error::causes(self)
+    }
+}
+
 /// Runs the command that the arguments name, to its end.
 ///
 /// # Errors

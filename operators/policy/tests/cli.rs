@@ -305,6 +305,32 @@ fn what_a_dump_lacks_is_named_with_its_place() {
     );
 }
 
+/// In another namespace than the one that is asked about, too.
+#[test]
+fn the_arguments_of_gatekeepers_deployments_are_read_in_whatever_namespace_they_are() {
+    let folder = checkout();
+    let deployment = |namespace: &str, labels: &str| {
+        format!(
+            "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: manager, namespace: {namespace}, labels: {labels}}}, spec: \
+             {{template: {{spec: {{containers: [{{name: manager, image: example.com/gatekeeper:v1, args: [--enable-pprof]}}]}}}}}}}}\n"
+        )
+    };
+    let dump = folder.path().join("dump.yaml");
+    for (namespace, labels, code) in [
+        ("gatekeeper-system", "{}", 1),
+        ("policies", "{gatekeeper.sh/system: 'yes'}", 1),
+        // Another program of this name.
+        ("login", "{}", 2),
+    ] {
+        std::fs::write(&dump, deployment(namespace, labels)).unwrap();
+        let output = shell(folder.path(), "webtroller migrate check dump.yaml");
+        let (out, said) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{namespace}: {out}{said}");
+        assert_eq!(out.contains("--enable-pprof: pprof is for programs in Go"), code == 1, "{out}");
+        assert_eq!(said.contains("nothing of Gatekeeper"), code == 2, "{said}");
+    }
+}
+
 const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: k8sfoo.constraints.gatekeeper.sh}

@@ -25,6 +25,8 @@ use tokio::time::{interval, timeout};
 
 use withdrawal::withdraw;
 
+use crate::api_error::reason;
+
 /// The annotation of a webhook configuration that is being removed.
 pub const UNINSTALLED: &str = "webtroller.dev/uninstalled";
 
@@ -38,8 +40,10 @@ const POLL: Duration = Duration::from_millis(500);
 pub struct Uninstall {
     /// The name of the ValidatingWebhookConfiguration.
     pub configuration: String,
-    /// The namespace and name of the Deployment to scale to zero, and the labels of its pods.
-    pub deployment: Option<(String, String)>,
+    /// The namespace of the operator.
+    pub namespace: String,
+    /// The Deployment to scale to zero. Without one nothing may be deployed in the namespace.
+    pub deployment: Option<String>,
     /// The time that the pods may take to end.
     pub patience: Duration,
 }
@@ -49,13 +53,20 @@ pub struct Uninstall {
 #[non_exhaustive]
 pub enum UninstallError {
     /// The API server refused a request.
-    #[error("could not {step}")]
+    #[error("could not {step}: {reason}")]
     Request {
         /// The attempted step.
         step: String,
         /// The cause.
-        #[source]
-        source: Box<kube::Error>,
+        reason: String,
+    },
+    /// The webhook's pods run, and would register it again.
+    #[error(
+        "the pods of the Deployment {deployment} would register the webhook again; add --deployment {deployment}"
+    )]
+    Deployed {
+        /// The Deployment.
+        deployment: String,
     },
     /// The API server did not answer in time.
     #[error("could not {step}: no answer from the API server within {} s; run the command again", REQUEST.as_secs())]
@@ -86,6 +97,9 @@ impl Uninstall {
     pub async fn run(&self, client: &kube::Client) -> Result<bool, UninstallError> {
         let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
         let name = self.configuration.as_str();
+        if self.deployment.is_none() {
+            self.refuse_while_deployed(client).await?;
+        }
         let without_webhooks = json!({"metadata": {"annotations": {UNINSTALLED: "true"}}, "webhooks": []});
         let patch = Patch::Merge(&without_webhooks);
         let emptied = step(
@@ -93,12 +107,24 @@ impl Uninstall {
             configurations.patch(name, &PatchParams::default(), &patch),
         )
         .await?;
-        if let Some((namespace, deployment)) = &self.deployment {
-            self.stop_pods(client, namespace, deployment).await?;
+        if let Some(deployment) = &self.deployment {
+            self.stop_pods(client, &self.namespace, deployment).await?;
             withdraw(client).await?;
         }
         step(format!("delete {name}"), configurations.delete(name, &DeleteParams::default())).await?;
         Ok(emptied.is_some())
+    }
+
+    /// An account that may not list Deployments is taken at its word.
+    async fn refuse_while_deployed(&self, client: &kube::Client) -> Result<(), UninstallError> {
+        let deployments: Api<Deployment> = Api::namespaced(client.clone(), &self.namespace);
+        let own = ListParams::default().labels("app.kubernetes.io/name=webtroller");
+        let listed = timeout(REQUEST, deployments.list(&own)).await;
+        let running =
+            |deployment: &Deployment| deployment.spec.as_ref().is_none_or(|spec| spec.replicas != Some(0));
+        let found = listed.into_iter().flatten().flat_map(|list| list.items).find(running);
+        let name = found.and_then(|deployment| deployment.metadata.name);
+        name.map_or(Ok(()), |deployment| Err(UninstallError::Deployed { deployment }))
     }
 
     async fn stop_pods(
@@ -154,7 +180,7 @@ async fn step<T>(
     match timeout(REQUEST, request).await {
         Ok(Ok(answer)) => Ok(Some(answer)),
         Ok(Err(kube::Error::Api(status))) if status.is_not_found() => Ok(None),
-        Ok(Err(source)) => Err(UninstallError::Request { step: what, source: Box::new(source) }),
+        Ok(Err(error)) => Err(UninstallError::Request { step: what, reason: reason(&error) }),
         Err(_) => Err(UninstallError::NoAnswer { step: what }),
     }
 }

@@ -9,8 +9,10 @@ use kube::discovery::{Discovery, verbs};
 use serde_json::Value;
 
 use super::dump::namespaces;
+use super::others::is_gatekeepers;
 use super::samples::Judge;
 use super::{CheckArgs, Entry, Holdings, ReadFlags, Report};
+use crate::api_error::reason;
 
 /// Objects of a page. Lists are read to their ends, except for samples.
 const PAGE: u32 = 500;
@@ -20,13 +22,16 @@ pub(super) async fn check(args: &CheckArgs, client: kube::Client, flags: ReadFla
     let kinds = match Discovery::new(client.clone()).run_aggregated().await {
         Ok(discovery) => listable(&discovery),
         Err(error) => {
-            holdings.problems.push(format!("the kinds of the cluster are not known: {error}"));
+            let reason = reason(&error);
+            holdings.problems.push(format!("the kinds of the cluster are not known: {reason}"));
             Vec::new()
         }
     };
-    let reader = Reader { client, namespace: args.namespace.clone() };
+    let reader = Reader { client };
     for kind in kinds.iter().filter(|kind| is_of_interest(kind)) {
-        let entries = reader.read(kind, None, &mut holdings.problems).await;
+        let mut entries = reader.read(kind, None, &mut holdings.problems).await;
+        // Deployments are read for Gatekeeper's own containers.
+        entries.retain(|entry| kind.kind != "Deployment" || is_gatekeepers(entry, args));
         holdings.entries.extend(entries);
     }
     let (mut report, mut policies, entries) = Report::of(holdings, args, flags);
@@ -79,24 +84,20 @@ fn is_of_interest(kind: &ApiResource) -> bool {
 
 struct Reader {
     client: kube::Client,
-    namespace: String,
 }
 
 impl Reader {
     /// The objects of a kind, at most `limit` of them. What cannot be read is a problem.
     async fn read(&self, kind: &ApiResource, limit: Option<u32>, problems: &mut Vec<String>) -> Vec<Entry> {
-        // Deployments are read for Gatekeeper's own containers.
-        let api: Api<DynamicObject> = match (kind.kind.as_str(), limit) {
-            ("Deployment", None) => Api::namespaced_with(self.client.clone(), &self.namespace, kind),
-            _ => Api::all_with(self.client.clone(), kind),
-        };
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), kind);
         let mut params = ListParams::default().limit(limit.unwrap_or(PAGE));
         let mut entries = Vec::new();
         loop {
             let page = match api.list(&params).await {
                 Ok(page) => page,
                 Err(error) => {
-                    problems.push(format!("{} ({}) cannot be listed: {error}", kind.kind, kind.api_version));
+                    let reason = reason(&error);
+                    problems.push(format!("{} ({}) cannot be listed: {reason}", kind.kind, kind.api_version));
                     return entries;
                 }
             };

@@ -37,17 +37,21 @@ pub(super) fn look(entry: &Entry, args: &CheckArgs, flags: ReadFlags<'_>, findin
         ("connection.gatekeeper.sh", _) => {
             find(Rule::Connection, "no violations are exported: use logs, Events or metrics")
         }
-        ("apps", "Deployment") if is_gatekeepers(entry) => deployment(entry, args, flags, findings),
+        ("apps", "Deployment") if is_gatekeepers(entry, args) => deployment(entry, flags, findings),
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => webhook(entry, findings),
         _ => {}
     }
 }
 
-/// Returns true if an object is a part of Gatekeeper, or is about it.
-pub(super) fn is_gatekeepers(entry: &Entry) -> bool {
+/// Returns true if an object is a part of Gatekeeper, or is about it. A Deployment outside of Gatekeeper's namespace has the label
+/// of Gatekeeper's manifests and chart: other programs are called `gatekeeper`, too.
+pub(super) fn is_gatekeepers(entry: &Entry, args: &CheckArgs) -> bool {
     let group = entry.group();
+    let is_near = || ["", args.namespace.as_str()].contains(&entry.text("/metadata/namespace"));
     match entry.text("/kind") {
-        "Deployment" => entry.text(SYSTEM) == "yes" || containers(&entry.object).any(is_its_container),
+        "Deployment" => {
+            entry.text(SYSTEM) == "yes" || is_near() && containers(&entry.object).any(is_its_container)
+        }
         "ValidatingWebhookConfiguration" => enforcing_webhook(&entry.object).is_some(),
         _ => group.ends_with(".gatekeeper.sh") && !NOT_IN_USE.contains(&group),
     }
@@ -72,11 +76,7 @@ fn is_its_container(container: &Value) -> bool {
     name.split([':', '@']).next() == Some("gatekeeper")
 }
 
-fn deployment(entry: &Entry, args: &CheckArgs, flags: ReadFlags<'_>, findings: &mut Vec<Finding>) {
-    let namespace = entry.text("/metadata/namespace");
-    if !namespace.is_empty() && namespace != args.namespace {
-        return;
-    }
+fn deployment(entry: &Entry, flags: ReadFlags<'_>, findings: &mut Vec<Finding>) {
     for container in containers(&entry.object).filter(has_its_arguments) {
         let list = container.get("args").and_then(Value::as_array).into_iter().flatten();
         let list: Vec<_> = list.filter_map(Value::as_str).map(str::to_owned).collect();

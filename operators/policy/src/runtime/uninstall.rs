@@ -13,7 +13,8 @@ pub(super) async fn run(args: &UninstallArgs) -> Result<ExitCode, RunError> {
     let client = kube::Client::try_from(config).map_err(RunError::Cluster)?;
     let removal = Uninstall {
         configuration: args.validating_webhook_configuration_name.clone(),
-        deployment: args.deployment.clone().map(|name| (args.namespace.clone(), name)),
+        namespace: args.namespace.clone(),
+        deployment: args.deployment.clone(),
         patience: Duration::from_secs(args.patience),
     };
     let removed = removal.run(&client).await?;

@@ -49,4 +49,5 @@ mod start;
 mod status_page;
 mod takeover;
 mod trial;
+mod uninstall;
 mod verdicts;
