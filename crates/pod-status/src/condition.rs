@@ -17,6 +17,9 @@ use crate::shape::Shape;
 use crate::vote::{Parent, Vote};
 use crate::watermark::few;
 
+/// The most characters of a pod's reason in a message.
+const LONGEST_REASON: usize = 500;
+
 /// The status of a condition, and its reason.
 #[derive(Clone, Debug)]
 struct Answer {
@@ -135,7 +138,9 @@ fn proof(
         return Answer::no("Activating", format!("activated, waiting for {}", listed(&idle)));
     }
     if !idle.is_empty() {
-        return Answer::no("NotEnforcing", format!("ingested but not enforced by {}", listed(&idle)));
+        let reason = idle_reason(shape, &idle).map(|reason| format!(": {reason}")).unwrap_or_default();
+        let message = format!("ingested but not enforced by {}{reason}", listed(&idle));
+        return Answer::no("NotEnforcing", message);
     }
     Answer::yes("EnforcedByAllPods", format!("{} of {} pods", enforcing.len(), enforcing.len()))
 }
@@ -183,6 +188,13 @@ fn is_enforced(shape: &Shape, generation: i64, vote: &Vote<'_>) -> bool {
         None => vote.is_clean(),
         Some(field) => entry.detail.get(field).and_then(Value::as_bool).unwrap_or(false),
     }
+}
+
+/// The first reason that one of the members gives for not enforcing, cut where it is long.
+fn idle_reason(shape: &Shape, idle: &[&Vote<'_>]) -> Option<String> {
+    let pointer = shape.idle_reason.as_ref()?;
+    let reason = idle.iter().find_map(|vote| vote.entry?.detail.pointer(pointer)?.as_str())?;
+    Some(reason.chars().take(LONGEST_REASON).collect())
 }
 
 /// Returns true if the member keeps the generation from being enforced, or ingested.

@@ -28,6 +28,9 @@ pub struct Shape {
     /// A field of the report's detail that must be `true` for the pod to count as enforcing, such as
     /// `enforced`.
     pub enforced_field: Option<String>,
+    /// A JSON pointer into the report's detail, to the reason why the pod does not enforce what it has ingested. The message
+    /// of `Enforced` ends with the first one.
+    pub idle_reason: Option<String>,
     /// Most entries of `byPod`. With more pods, those that fail or are behind come first. Default 20.
     pub by_pod_limit: usize,
     /// The rollout: pods enforce a generation at once, or when all have ingested it.
@@ -49,6 +52,7 @@ impl Shape {
             latch: None,
             enforcing: BTreeSet::new(),
             enforced_field: None,
+            idle_reason: None,
             by_pod_limit: 20,
             rollout: Rollout::Immediate,
             missing: MissingSemantics::default(),
@@ -87,6 +91,13 @@ impl Shape {
     #[must_use]
     pub fn enforced_field(mut self, field: impl Into<String>) -> Self {
         self.enforced_field = Some(field.into());
+        self
+    }
+
+    /// Sets where the detail says why the pod does not enforce what it has ingested.
+    #[must_use]
+    pub fn idle_reason(mut self, pointer: impl Into<String>) -> Self {
+        self.idle_reason = Some(pointer.into());
         self
     }
 

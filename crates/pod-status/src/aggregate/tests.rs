@@ -17,7 +17,8 @@ use crate::stored::Stored;
 
 fn shape(enforced_field: Option<&str>) -> Shape {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Policy"));
-    let shape = Shape::new(resource, "policyUID").latch("created").enforced_by(["webhook"]);
+    let shape =
+        Shape::new(resource, "policyUID").latch("created").enforced_by(["webhook"]).idle_reason("/why/0");
     Shape { enforced_field: enforced_field.map(Into::into), ..shape }
 }
 
@@ -326,6 +327,31 @@ fn each_reason_why_nothing_is_enforced() {
         let enforced = condition(&input.status(&Value::Null), "Enforced");
         assert_eq!((enforced.status.as_str(), enforced.reason.as_str()), (status, reason));
     }
+}
+
+#[test]
+fn the_message_ends_with_the_first_reason_that_a_pod_gives_for_not_enforcing() {
+    let members = ["a", "b", "c"].map(|id| member(id, "i0", &["webhook"]));
+    let message = |details: [Value; 3]| {
+        let reported = members.iter().zip(details).map(|(member, detail)| Reported {
+            member: member.clone(),
+            entry: Entry::new(key("u0"), 1).detail(detail),
+        });
+        let input = Input {
+            members: members.to_vec(),
+            reported: reported.collect(),
+            parent: Parent::new(key("u0"), 1),
+            enforced_field: true,
+        };
+        condition(&input.status(&Value::Null), "Enforced").message
+    };
+    let because = |why: Value| json!({"enforced": false, "why": why});
+    let enforced = || json!({"enforced": true});
+    let first = message([because(json!([])), because(json!(["no route"])), because(json!(["another"]))]);
+    assert_eq!(first, "ingested but not enforced by a, b, c: no route");
+    assert_eq!(message([enforced(), because(json!([7])), enforced()]), "ingested but not enforced by b");
+    let long = message([because(json!(["x".repeat(2_000)])), enforced(), enforced()]);
+    assert_eq!(long, format!("ingested but not enforced by a: {}", "x".repeat(500)));
 }
 
 #[test]

@@ -28,7 +28,10 @@ fn shape(parent: &ParentRef, versions: &OtherVersions) -> Option<Shape> {
 
 /// Adds the condition `Enforced`, which the pods that serve the webhook decide.
 fn enforced(shape: Shape) -> Shape {
-    shape.enforced_field("enforced").enforced_by(["webhook"])
+    shape
+        .enforced_field("enforced")
+        .enforced_by(["webhook"])
+        .idle_reason("/enforcementPointsStatus/0/message")
 }
 
 /// SyncSets and the Config are ingested; they enforce nothing by themselves.
@@ -82,19 +85,21 @@ pub(super) fn pod_error(code: &str, message: String) -> PodError {
     PodError::new(code, message)
 }
 
-/// The detail of a template's report: whether requests reach it, and what is wrong with it and does not keep it from
-/// being enforced.
-pub(super) fn template_detail<'a>(enforced: bool, warnings: impl Iterator<Item = &'a CompileError>) -> Value {
+/// Adds to the detail of a template's report what is wrong with it and does not keep it from being enforced.
+pub(super) fn template_detail<'a>(
+    mut detail: Value,
+    warnings: impl Iterator<Item = &'a CompileError>,
+) -> Value {
     let entry = |warning: &CompileError| StatusError {
         code: warning.code.clone(),
         message: warning.message.clone(),
         location: Some(warning.location.clone()),
     };
     let warnings: Vec<_> = warnings.map(entry).collect();
-    if warnings.is_empty() {
-        return json!({ "enforced": enforced });
+    if let (Value::Object(fields), false) = (&mut detail, warnings.is_empty()) {
+        fields.insert("warnings".to_owned(), json!(warnings));
     }
-    json!({ "enforced": enforced, "warnings": warnings })
+    detail
 }
 
 #[cfg(test)]
@@ -103,11 +108,11 @@ mod tests {
 
     #[test]
     fn warnings_are_an_entry_each_and_nothing_when_there_are_none() {
-        assert_eq!(template_detail(true, std::iter::empty()), json!({"enforced": true}));
+        assert_eq!(template_detail(json!({"enforced": true}), std::iter::empty()), json!({"enforced": true}));
         let warning =
             CompileError { code: "c".to_owned(), message: "m".to_owned(), location: "l".to_owned() };
         assert_eq!(
-            template_detail(false, [&warning].into_iter()),
+            template_detail(json!({"enforced": false}), [&warning].into_iter()),
             json!({"enforced": false, "warnings": [{"code": "c", "message": "m", "location": "l"}]})
         );
     }

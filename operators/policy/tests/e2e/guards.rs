@@ -117,6 +117,11 @@ async fn break_glass_suspends_everything_until_it_ends_and_says_so() {
     let reason = line["reason"].as_str().unwrap();
     assert!(reason.contains("BreakGlass outage: the registry is down") && !reason.contains("2999"), "{line}");
     cluster.must(&["wait", "--for=condition=Enforced=False", "--timeout=60s", CONSTRAINT]).await;
+    for object in [CONSTRAINT, "constrainttemplate/k8sreplicalimits"] {
+        cluster.must(&["wait", "--for=condition=Enforced=False", "--timeout=60s", object]).await;
+        let message = cluster.get(&[object], "{.status.conditions[?(@.type==\"Enforced\")].message}").await;
+        assert!(message.contains("BreakGlass outage: the registry is down"), "{object}: {message}");
+    }
     let answer = cluster.kubectl(&create).await;
     assert!(
         answer.success && answer.stderr.contains("Warning: enforcement is suspended"),

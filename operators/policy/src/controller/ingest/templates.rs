@@ -12,6 +12,7 @@ use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
 use crate::controller::crds::Desired;
 use crate::controller::kinds::parent_kind;
+use crate::controller::points::Points;
 use crate::controller::status::{Outcome, pod_errors, template_detail};
 
 use super::Ingest;
@@ -193,7 +194,7 @@ impl Ingest {
     /// Reports a template with the next policy set: in force, or why not. Its constraints follow where that changes what
     /// can be said of them.
     pub(super) fn template_outcome(&mut self, name: &str, failure: Option<(Failure, Vec<PodError>)>) {
-        let is_judged = self.not_judged().is_none();
+        let not_judged = self.not_judged();
         let Some(known) = self.templates.known.get_mut(name) else { return };
         let failed = failure.as_ref().map(|(failure, _)| *failure);
         let has_changed = std::mem::replace(&mut known.failed, failed) != failed;
@@ -203,7 +204,7 @@ impl Ingest {
             generation: known.generation,
             source: self.templates.source.clone(),
             detail: template_detail(
-                failure.is_none() && is_judged,
+                Points::default().detail(failure.is_none(), not_judged.as_deref(), known.generation),
                 compiled.into_iter().flat_map(CompiledTemplate::warnings),
             ),
             failure,
