@@ -72,6 +72,11 @@ CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Value
 {{ add .Values.controllerManager.terminationGracePeriodSeconds 30 }}
 {{- end }}
 
+{{- /* A number or a text, such as 50%. Numbers of a values file have to be made integers: 1000000 would be written as 1e+06. */}}
+{{- define "webtroller.count" -}}
+{{ if kindIs "string" . }}{{ . }}{{ else }}{{ int64 . }}{{ end }}
+{{- end }}
+
 {{- /* What the schema of the values cannot say. */}}
 {{- define "webtroller.check" -}}
 {{- $manager := .Values.controllerManager }}
@@ -81,6 +86,10 @@ CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Value
 {{- $ports := list (int $manager.port) (int $manager.healthPort) (int .Values.metrics.port) }}
 {{- if ne (len ($ports | uniq)) 3 }}
 {{- fail "controllerManager.port, controllerManager.healthPort and metrics.port have to differ" }}
+{{- end }}
+{{- $available := .Values.pdb.controllerManager.minAvailable }}
+{{- if and (gt (int .Values.replicas) 1) (not (kindIs "string" $available)) (ge (int $available) (int .Values.replicas)) }}
+{{- fail (printf "pdb.controllerManager.minAvailable is %v of %v replicas: no node with a pod could be drained" $available .Values.replicas) }}
 {{- end }}
 {{- /* Two releases would write the same statuses, each over the other's, without end. */}}
 {{- range $other := dig "items" list (lookup "apps/v1" "Deployment" "" "") }}

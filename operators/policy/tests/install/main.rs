@@ -21,6 +21,7 @@ mod issued_certificate;
 mod manifest;
 mod mounts;
 mod node;
+mod release;
 mod rights;
 mod scenario;
 mod service;

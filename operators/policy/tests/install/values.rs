@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::gatekeeper;
 use crate::helm::{NAMESPACE, RELEASE, chart, helm, refused, workspace};
 
-async fn rendered(set: &str) -> String {
+/// The chart, rendered with these values.
+pub(crate) async fn rendered(set: &str) -> String {
     helm(None, &["template", RELEASE, chart().to_str().unwrap(), "-n", NAMESPACE, "--set", set]).await
 }
 
@@ -51,6 +52,11 @@ async fn values_that_mean_nothing_are_refused() {
         ("policyReports=wgPolicy", "at '/policyReports'"),
         ("controllerManager.shutdownDelay=50", "terminationGracePeriodSeconds is 60: set it to 65 or more"),
         ("metrics.port=9090", "have to differ"),
+        // The API server refuses these, after some objects are there already.
+        ("podAnnotations.a=5", "at '/podAnnotations/a': got number, want string"),
+        ("commonAnnotations.a=true", "at '/commonAnnotations/a': got boolean, want string"),
+        ("controllerManager.nodeSelector.a=true", "at '/controllerManager/nodeSelector/a'"),
+        ("pdb.controllerManager.minAvailable=3", "no node with a pod could be drained"),
     ] {
         let chart = chart();
         let message = refused(None, &["template", RELEASE, chart.to_str().unwrap(), "--set", set]).await;
@@ -112,15 +118,39 @@ async fn names_are_short_enough_for_a_release_with_the_longest_name() {
     }
 }
 
-/// A release that is tagged v1.2.3 pushes the image v1.2.3 and the chart 1.2.3.
+/// Helm reads numbers of a file as floating-point ones, and writes a million as 1e+06.
 #[tokio::test]
-async fn the_chart_pulls_the_image_that_a_release_pushes() {
-    let version = env!("CARGO_PKG_VERSION");
-    let description = read(&chart().join("Chart.yaml"));
-    assert_eq!((&description["version"], &description["appVersion"]), (&version.into(), &version.into()));
-    let workflow = std::fs::read_to_string(workspace(".github/workflows/release.yaml")).unwrap();
-    assert!(workflow.contains("push: { tags: [\"v*\"] }"), "{workflow}");
-    assert!(workflow.contains("tags: ghcr.io/webtroller/webtroller:${{ github.ref_name }}\n"), "{workflow}");
-    let image = format!("image: \"ghcr.io/webtroller/webtroller:v{version}\"\n");
-    assert!(rendered("replicas=3").await.contains(&image), "{image}");
+async fn large_numbers_of_a_values_file_are_written_as_integers() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("values.yaml");
+    let values = "{auditInterval: 2592000, auditChunkSize: 1000000, revisionHistoryLimit: 1000000, podCountLimit: 1000000, \
+                  controllerManager: {shutdownDelay: 1000000, terminationGracePeriodSeconds: 2000000}}";
+    std::fs::write(&file, values).unwrap();
+    let chart = chart();
+    let args = ["template", RELEASE, chart.to_str().unwrap(), "-f", file.to_str().unwrap()];
+    let rendered = helm(None, &args).await;
+    assert!(rendered.contains("--audit-interval=2592000\n"), "{rendered}");
+    let line = rendered.lines().find(|line| line.contains("e+0"));
+    assert_eq!(line, None);
+}
+
+/// A hook that no node takes keeps the release, and its webhook, from being removed.
+#[tokio::test]
+async fn the_uninstall_hook_runs_where_the_pods_run() {
+    let set = "controllerManager.nodeSelector.pool=system,controllerManager.tolerations[0].key=pool,\
+               controllerManager.tolerations[0].operator=Exists,controllerManager.resources.requests.cpu=70m";
+    let objects = go_compat::sigs_yaml::documents(&rendered(set).await).unwrap();
+    let pod = |kind: &str| {
+        let object = objects.iter().find(|document| document.value["kind"] == kind).unwrap();
+        object.value["spec"]["template"]["spec"].clone()
+    };
+    let (pods, hook) = (pod("Deployment"), pod("Job"));
+    for field in ["nodeSelector", "tolerations"] {
+        assert_ne!(pods[field], Value::Null, "{field}");
+        assert_eq!(pods[field], hook[field], "{field}");
+    }
+    assert_eq!(hook["nodeSelector"]["kubernetes.io/os"], "linux");
+    let resources = |pod: &Value| pod["containers"][0]["resources"].clone();
+    assert_eq!(resources(&hook)["requests"]["cpu"], "70m");
+    assert_eq!(resources(&pods), resources(&hook));
 }
