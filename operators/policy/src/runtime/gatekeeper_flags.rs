@@ -182,7 +182,7 @@ pub fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, 
             read.args.push(arg);
             continue;
         };
-        let value = value.or_else(|| takes_next(flag).then(|| args.next()?.into_string().ok()).flatten());
+        let value = value.or_else(|| flag.takes_next().then(|| args.next()?.into_string().ok()).flatten());
         names_operations |= flag.name == "operation";
         if let Err(reason) = read.add(flag, value.as_deref()) {
             refusals.push(format!("--{}: {reason}", flag.name));
@@ -206,45 +206,74 @@ fn known(arg: &OsString) -> Option<(&'static Flag, Option<String>)> {
     FLAGS.iter().find(|flag| flag.name == name).map(|flag| (flag, value))
 }
 
-/// Returns true if the value may be the next argument: not for switches, as in Go. A flag without effect is a switch if
-/// its name says so.
-fn takes_next(flag: &Flag) -> bool {
-    const SWITCHES: [&str; 11] = [
-        "enable-",
-        "emit-",
-        "disable-enforcement",
-        "log-stats",
-        "log-mutations",
-        "debug-",
-        "default-create",
-        "audit-from",
-        "audit-match",
-        "stackdriver-only",
-        "mutation-annotations",
-    ];
-    let is_switch = SWITCHES.iter().any(|start| flag.name.starts_with(start))
-        || flag.name.ends_with("-involved-namespace")
-        || ["alsologtostderr", "logtostderr", "sync-vap-enforcement-scope"].contains(&flag.name);
-    !is_switch && !matches!(flag.meaning, SameSwitch)
+impl Flag {
+    /// Returns true if the value may be the next argument: not for switches, as in Go. A flag without effect is a switch if
+    /// its name says so.
+    pub fn takes_next(&self) -> bool {
+        const SWITCHES: [&str; 11] = [
+            "enable-",
+            "emit-",
+            "disable-enforcement",
+            "log-stats",
+            "log-mutations",
+            "debug-",
+            "default-create",
+            "audit-from",
+            "audit-match",
+            "stackdriver-only",
+            "mutation-annotations",
+        ];
+        let is_switch = SWITCHES.iter().any(|start| self.name.starts_with(start))
+            || self.name.ends_with("-involved-namespace")
+            || ["alsologtostderr", "logtostderr", "sync-vap-enforcement-scope"].contains(&self.name);
+        !is_switch && !matches!(self.meaning, SameSwitch)
+    }
 }
 
 impl Arguments {
     fn add(&mut self, flag: &Flag, value: Option<&str>) -> Result<(), String> {
         let is_off =
             value.is_some_and(|value| matches!(value, "" | "false" | "0" | "f" | "F" | "False" | "FALSE"));
+        let is_on = value.is_none_or(|value| matches!(value, "true" | "1" | "t" | "T" | "True" | "TRUE"));
         match flag.meaning {
-            SameSwitch if is_off => {}
-            SameSwitch => self.args.push(format!("--{}", flag.name).into()),
-            Same => self.pass(flag.name, value.unwrap_or_default()),
-            Translated { flag, value: translate } => {
+            SameSwitch if is_off => self.forget(flag.name),
+            SameSwitch if !is_on => {
+                return Err(format!("must be true or false, not {:?}", value.unwrap_or_default()));
+            }
+            SameSwitch => {
+                self.forget(flag.name);
+                self.args.push(format!("--{}", flag.name).into());
+            }
+            Same => {
+                self.forget(flag.name);
+                self.pass(flag.name, value.unwrap_or_default());
+            }
+            Translated { flag: ours, value: translate } => {
                 let values = translate(value.unwrap_or_default())?;
-                values.iter().for_each(|value| self.pass(flag, value));
+                // `--metrics-backend` stands for the default of another flag, and does not take it back.
+                if ours == flag.name || !values.is_empty() {
+                    self.forget(ours);
+                }
+                values.iter().for_each(|value| self.pass(ours, value));
             }
             NoEffect(_) | OffOnly(_) if is_off => {}
             NoEffect(reason) => self.notes.push(format!("--{} has no effect: {reason}", flag.name)),
             OffOnly(reason) => return Err(reason.to_owned()),
         }
         Ok(())
+    }
+
+    /// Of a flag that is repeated the last value counts, as in Go, unless it is a list.
+    fn forget(&mut self, flag: &str) {
+        const LISTS: [&str; 4] =
+            ["exempt-namespace", "exempt-namespace-prefix", "exempt-namespace-suffix", "operation"];
+        let is_it = |arg: &OsString| {
+            let name = arg.to_str().and_then(|arg| arg.strip_prefix("--")).unwrap_or_default();
+            name.split('=').next() == Some(flag)
+        };
+        if !LISTS.contains(&flag) {
+            self.args.retain(|arg| !is_it(arg));
+        }
     }
 
     fn pass(&mut self, flag: &str, value: &str) {
@@ -273,9 +302,10 @@ fn log_level(level: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Gatekeeper's -1 stands for the number of cores.
+/// Less than one stands for the number of cores.
 fn threads(count: &str) -> Result<Vec<String>, String> {
-    Ok(Some(count.to_owned()).filter(|count| count != "-1").into_iter().collect())
+    let is_default = count.parse::<i64>().is_ok_and(|count| count < 1);
+    Ok(Some(count.to_owned()).filter(|_| !is_default).into_iter().collect())
 }
 
 /// -1 waits for ever for a policy that cannot be ingested, and so does `block`.
@@ -378,6 +408,46 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(args, ["--port=1", "--webhook-url-host", "a", "--log-denies"]);
+    }
+
+    #[test]
+    fn of_a_flag_that_is_repeated_the_last_value_counts() {
+        let repeated = [
+            "--port=1",
+            "--port=2",
+            "--log-denies",
+            "--log-denies=false",
+            "-disable-cert-rotation=false",
+            "--disable-cert-rotation",
+            "--disable-cert-rotation=true",
+            "--max-serving-threads=4",
+            "--max-serving-threads=-1",
+            "--exempt-namespace=a",
+            "--exempt-namespace=b",
+        ];
+        let (args, _) = read(&repeated).unwrap();
+        let expected =
+            ["--port=2", "--disable-cert-rotation", "--exempt-namespace=a", "--exempt-namespace=b"];
+        assert_eq!(args, expected);
+    }
+
+    #[test]
+    fn as_many_threads_as_cores_unless_there_is_a_number_of_them() {
+        for count in ["-1", "0", "-7"] {
+            assert_eq!(read(&[&format!("--max-serving-threads={count}")]).unwrap().0, [""; 0], "{count}");
+        }
+        assert_eq!(read(&["--max-serving-threads=3"]).unwrap().0, ["--max-serving-threads=3"]);
+    }
+
+    #[test]
+    fn a_switch_is_on_or_off() {
+        for on in ["--log-denies", "--log-denies=T", "--log-denies=1"] {
+            assert_eq!(read(&[on]).unwrap().0, ["--log-denies"], "{on}");
+        }
+        assert_eq!(
+            read(&["--log-denies=no"]).unwrap_err(),
+            ["--log-denies: must be true or false, not \"no\""]
+        );
     }
 
     #[test]

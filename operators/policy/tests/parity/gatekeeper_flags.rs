@@ -12,7 +12,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gatekeeper-f
 
 const HEAD: &str = "# Gatekeeper's container arguments
 
-`webtroller serve` takes the arguments of a Gatekeeper Deployment as they are, with one dash or two, and so does `webtroller` without a command. A flag that has nothing to act on is
+`webtroller serve` takes the arguments of a Gatekeeper Deployment as they are, with one dash or two, and so does `webtroller` without a command; `command: [/manager]` goes. A flag that has nothing to act on is
 logged as a warning when it is set, and is silent when it is off. A flag that is refused ends the process with the reason; off, it is taken.
 
 | flag of Gatekeeper 3.23's manager | `webtroller serve` |
@@ -42,8 +42,8 @@ fn the_table_in_the_document_is_the_table_of_the_program() {
     );
 }
 
-#[test]
-fn every_flag_of_gatekeepers_manager_is_in_the_table() {
+/// Name and type of each flag of Gatekeeper's manager; switches have no type.
+fn of_the_manager() -> Vec<(String, Option<String>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/judge/manager");
     let package = "github.com/open-policy-agent/gatekeeper/v3";
     let manager =
@@ -51,10 +51,27 @@ fn every_flag_of_gatekeepers_manager_is_in_the_table() {
     let help = Command::new(manager).arg("--help").output().unwrap();
     let help = String::from_utf8_lossy(&help.stderr).into_owned();
     let lines = help.lines().filter_map(|line| line.strip_prefix("  -"));
-    let theirs: BTreeSet<_> = lines.filter_map(|line| line.split_whitespace().next()).collect();
-    let table: BTreeSet<_> = FLAGS.iter().map(|flag| flag.name).collect();
-    assert!(theirs.len() > 60, "{help}");
+    // A short help text stands behind a tab in the line of a flag of one letter.
+    let words = lines.map(|line| line.split('\t').next().unwrap_or_default().split_whitespace());
+    let flags: Vec<_> =
+        words.map(|mut words| (words.next().map(str::to_owned), words.next().map(str::to_owned))).collect();
+    assert!(flags.len() > 60, "{help}");
+    flags.into_iter().filter_map(|(name, kind)| Some((name?, kind))).collect()
+}
+
+#[test]
+fn every_flag_of_gatekeepers_manager_is_in_the_table() {
+    let theirs: BTreeSet<_> = of_the_manager().into_iter().map(|(name, _)| name).collect();
+    let table: BTreeSet<_> = FLAGS.iter().map(|flag| flag.name.to_owned()).collect();
     assert_eq!(theirs, table);
+}
+
+#[test]
+fn a_flag_takes_the_next_argument_where_it_does_in_gatekeepers_manager() {
+    for (name, kind) in of_the_manager() {
+        let flag = FLAGS.iter().find(|flag| flag.name == name).unwrap();
+        assert_eq!(flag.takes_next(), kind.is_some(), "--{name} {kind:?}");
+    }
 }
 
 #[test]
