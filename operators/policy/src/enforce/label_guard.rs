@@ -67,7 +67,7 @@ impl LabelGuard {
         }
         // Gatekeeper's words up to the semicolon.
         AdmissionResponse::deny(format!(
-            "Only exempt namespace can have the {IGNORE_LABEL} label; start webtroller with --exempt-namespace={}",
+            "Only exempt namespace can have the {IGNORE_LABEL} label; start webtroller with --exempt-namespace={} (in the chart: controllerManager.exemptNamespaces)",
             object.name
         ))
     }
