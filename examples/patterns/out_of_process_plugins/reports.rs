@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use examples::Cluster;
 use kube::ResourceExt;
+use pod_status::readiness::Failure;
 use pod_status::{ParentKey, PodError, PodIdentity, ReporterConfig, StatusReporter};
 
 use crate::endpoint::Endpoint;
@@ -25,7 +26,7 @@ pub(crate) struct Reports {
 }
 
 /// Why a plug-in is not called, or not where its Extension says: one word, and a sentence.
-pub(crate) type Failure = (&'static str, String);
+pub(crate) type Reason = (&'static str, String);
 
 /// The pod that this process runs in, or this process where the downward API names none.
 pub(crate) fn identity(cluster: &Cluster) -> Result<PodIdentity> {
@@ -62,11 +63,13 @@ impl Reports {
     }
 
     /// Reports the plug-in that is called, if there is one, and why it is not the one of the spec.
-    pub(crate) fn report(&self, of: &Extension, called: Option<&Endpoint>, failure: Option<Failure>) {
+    pub(crate) fn report(&self, of: &Extension, called: Option<&Endpoint>, failure: Option<Reason>) {
         let known = called.map(Endpoint::known).unwrap_or_default();
         let reason = failure.as_ref().map_or("Discovered", |(reason, _)| reason);
         self.say(of, format!("Extension {}: {reason} {known}", of.name_any()));
-        let outcome = failure.map_or(Ok(()), |(reason, message)| Err(vec![PodError::new(reason, message)]));
+        // A plug-in that comes later, or back, is called then: the Extension needs no repair.
+        let error = |(reason, message)| PodError::new(reason, message).class(Failure::Transient);
+        let outcome = failure.map_or(Ok(()), |failure| Err(vec![error(failure)]));
         let generation = of.metadata.generation.unwrap_or_default();
         self.reporter.ingested(&ParentKey::of(of, &()), generation, outcome, known);
     }
