@@ -54,11 +54,21 @@ impl Coverage {
     }
 }
 
-fn file(module: &Module, covered: &BTreeSet<Pos>) -> FileCoverage {
-    let mut places = Places::default();
-    for rule in &module.tree.rules {
-        places.rule(rule);
+impl Module {
+    /// The ranges of the heads of rules, of `else` branches and of the expressions in bodies, in order.
+    ///
+    /// As those of [`FileCoverage::not_covered`] before anything ran, and `some x in xs` and `some x` besides, which OPA
+    /// does not count.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<Range> {
+        let places = Places::of(self, true);
+        let filled = places.found.into_iter().filter(|place| place.1 > place.0);
+        filled.map(|place| range(&self.source, place)).collect()
     }
+}
+
+fn file(module: &Module, covered: &BTreeSet<Pos>) -> FileCoverage {
+    let places = Places::of(module, false);
     let missed =
         places.found.into_iter().filter(|place| !covered.iter().any(|around| contains(*around, *place)));
     let ranges = |places: &mut dyn Iterator<Item = Pos>| -> Vec<Range> {
@@ -82,12 +92,19 @@ fn range(source: &Source, at: Pos) -> Range {
 }
 
 /// Collects the places of a module that a run can pass.
-#[derive(Default)]
 struct Places {
     found: BTreeSet<Pos>,
+    /// With `some` and what it declares.
+    declarations: bool,
 }
 
 impl Places {
+    fn of(module: &Module, declarations: bool) -> Self {
+        let mut places = Self { found: BTreeSet::new(), declarations };
+        module.tree.rules.iter().for_each(|rule| places.rule(rule));
+        places
+    }
+
     fn rule(&mut self, rule: &Rule) {
         self.found.insert(rule.at);
         if rule.default {
@@ -116,7 +133,8 @@ impl Visit for Places {
     fn term(&mut self, _: &Term) {}
 
     fn literal(&mut self, literal: &Literal) {
-        if !matches!(literal.kind, LiteralKind::Some(_) | LiteralKind::SomeIn { .. }) {
+        let declares = matches!(literal.kind, LiteralKind::Some(_) | LiteralKind::SomeIn { .. });
+        if self.declarations || !declares {
             self.found.insert(literal.at);
         }
     }

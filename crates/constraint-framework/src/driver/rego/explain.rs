@@ -40,7 +40,7 @@ pub(super) fn bodies(question: &Question<'_>) -> Result<Vec<BodyTrace>, Vec<Comp
     let trace = |rule: RulePlace<'_>| {
         let is_entry = rule.module.name() == entry.name();
         let known = is_entry && !rule.has_arguments();
-        let steps = if known { question.steps(rule.module, &rule.literals(&run)) } else { Vec::new() };
+        let steps = if known { question.steps(rule.module, &rule.literals()) } else { Vec::new() };
         let (kind, held) = if is_entry && rule.name == VIOLATION {
             (BodyKind::Check, steps.iter().all(|step| step.outcome == ExpressionOutcome::Held))
         } else {
@@ -95,9 +95,9 @@ impl RulePlace<'_> {
         }
     }
 
-    /// The expressions of the body; an `else` is none.
-    fn literals(&self, run: &covered::Run) -> Vec<Range> {
-        let mut literals = literals(run.ranges(self.module), self.range);
+    /// The expressions and declarations of the body; an `else` is none.
+    fn literals(&self) -> Vec<Range> {
+        let mut literals = literals(&self.module.ranges(), self.range);
         literals.retain(|range| !slice(self.module.source(), *range).starts_with("else"));
         literals
     }
@@ -129,6 +129,9 @@ impl Question<'_> {
         let mut stopped = false;
         for literal in literals {
             let text = slice(module.source(), *literal);
+            if is_declaration(&text) {
+                continue;
+            }
             let outcome = if stopped {
                 ExpressionOutcome::NotReached
             } else {
@@ -193,6 +196,14 @@ impl Question<'_> {
         let value = solved.and_then(|found| found.into_iter().next()?.values.into_iter().next());
         value.map_or_else(|| "undefined".to_owned(), |value| shown(&value.to_string()))
     }
+}
+
+/// Returns true for `some x, y`, which says what is a variable and is no expression; `some x in xs` is one.
+fn is_declaration(literal: &str) -> bool {
+    let is_name = |name: &str| name.trim().chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    literal
+        .strip_prefix("some")
+        .is_some_and(|names| names.starts_with(char::is_whitespace) && names.split(',').all(is_name))
 }
 
 /// The text of a range; columns count characters.

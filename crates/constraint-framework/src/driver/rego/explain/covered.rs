@@ -18,10 +18,7 @@ const NAME: &str = "webtroller__case";
 const INPUT: &str = "webtroller__input";
 
 /// The places that the run passed, and those that it did not, by module.
-pub(super) struct Run {
-    files: BTreeMap<String, FileCoverage>,
-    places: BTreeMap<String, FileCoverage>,
-}
+pub(super) struct Run(BTreeMap<String, FileCoverage>);
 
 impl Run {
     pub(super) fn of(question: &Question<'_>) -> Result<Self, Diagnostics> {
@@ -34,17 +31,12 @@ impl Run {
             // A policy that ends with an error has passed what came before it.
             let _ = suite.run_covered(test, &data, question.budget, &Silent, &mut coverage);
         }
-        Ok(Self { files: suite.report(&coverage), places: suite.report(&Coverage::default()) })
-    }
-
-    /// Every place of a module that a run can pass.
-    pub(super) fn ranges(&self, module: &Module) -> &[Range] {
-        self.places.get(module.name()).map_or(&[], |file| &file.not_covered)
+        Ok(Self(suite.report(&coverage)))
     }
 
     /// True if the rule that begins where `rule` does held.
     pub(super) fn held(&self, module: &Module, rule: Range) -> bool {
-        let covered = self.files.get(module.name()).map_or(&[][..], |file| &file.covered);
+        let covered = self.0.get(module.name()).map_or(&[][..], |file| &file.covered);
         covered.iter().any(|range| range.start == rule.start)
     }
 }
