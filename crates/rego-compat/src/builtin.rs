@@ -138,9 +138,13 @@ pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
 
 /// Returns the name of the builtin that is most like `name`, if there is one that a typing error may stand for.
 pub(crate) fn similar(name: &str) -> Option<&'static str> {
+    most_like(name, table::TABLE.iter().map(|builtin| builtin.name))
+}
+
+/// Returns that of `names` which is most like `name`, if there is one that a typing error may stand for.
+pub(crate) fn most_like<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     // clap's measure and bound for subcommands.
-    let names = table::TABLE.iter().map(|builtin| (strsim::jaro(name, builtin.name), builtin.name));
-    let alike = names.filter(|(likeness, _)| *likeness > 0.8);
+    let alike = names.map(|other| (strsim::jaro(name, other), other)).filter(|(likeness, _)| *likeness > 0.8);
     alike.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, name)| name)
 }
 

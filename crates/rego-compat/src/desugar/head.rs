@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::annotation::Place;
 use crate::ast::{Body, HeadValue, Name, Node, Rule as Written, Term};
+use crate::builtin;
 use crate::check::default_faults;
 use crate::desugar::dynamic;
 use crate::diagnostic::{Code, Diagnostic, Pos};
@@ -165,19 +166,28 @@ impl Lowering<'_> {
             read.subtract(&given);
             unsafe_vars.extend(read.iter().map(|slot| (slot, branch.at)));
         }
-        self.report_unsafe(unsafe_vars);
+        self.report_unsafe(unsafe_vars, &given);
         branch.body = dynamic::hoist(std::mem::take(&mut branch.body), self);
     }
 
-    fn report_unsafe(&mut self, mut unsafe_vars: Vec<(u32, Pos)>) {
+    /// Reports variables without a value, with the name of `given` or of a rule that each may be meant to be.
+    fn report_unsafe(&mut self, mut unsafe_vars: Vec<(u32, Pos)>, given: &SlotSet) {
         unsafe_vars.sort_by_key(|(slot, at)| (*at, *slot));
         unsafe_vars.dedup();
+        let is_safe = |slot: &u32| unsafe_vars.iter().all(|(other, _)| other != slot);
+        let safe: Vec<_> = given.iter().filter(is_safe).map(|slot| self.slot_name(slot)).collect();
         for (slot, at) in unsafe_vars {
             let name = self.slot_name(slot);
             if &*name != "$" {
                 let shown: &str = if name.starts_with('$') { "_" } else { &name };
+                let others = safe.iter().map(|name| &**name).filter(|name| !name.starts_with('$'));
+                let known = others.chain(self.module.rule_names()).chain(["input", "data"]);
                 let help = "give it a value in a statement that is not negated";
-                self.report(at, Code::UnsafeVar, format!("var {shown} is unsafe"), help);
+                let help = match builtin::most_like(shown, known) {
+                    Some(similar) => format!("{help}, or correct its name: did you mean {similar}?"),
+                    None => help.to_owned(),
+                };
+                self.report(at, Code::UnsafeVar, format!("var {shown} is unsafe"), &help);
             }
         }
     }
