@@ -1,11 +1,11 @@
 //! Gatekeeper's `Suite` files (`test.gatekeeper.sh/v1alpha1`): their shape, and what one case expects.
 
 use constraint_framework::review::Verdict;
-use regex::Regex;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 
-use go_compat::sigs_yaml::{self, Words};
+use go_compat::regexp;
+use go_compat::sigs_yaml::{self, Placed, Words};
 
 const GROUP: &str = "test.gatekeeper.sh/";
 
@@ -87,18 +87,19 @@ impl Suite {
         text.lines().any(group)
     }
 
-    /// Reads the suite in a text: words as YAML 1.2 has them, so that `no` is the word that assertions know.
+    /// Reads the suites in a text: words as YAML 1.2 has them, so that `no` is the word that assertions know.
     ///
     /// # Errors
-    /// The text is not a suite.
-    pub(super) fn read(text: &str) -> Result<Self, String> {
+    /// There is none, or one of them cannot be used.
+    pub(super) fn read(text: &str) -> Result<Vec<Self>, String> {
         let documents = sigs_yaml::documents_with(text, Words::Yaml12).map_err(|error| error.to_string())?;
-        let suite = documents.into_iter().find(|document| Self::is(&document.value));
-        let suite = suite.ok_or_else(|| "no Suite in the file".to_owned())?;
-        if let Some(duplicate) = suite.duplicate {
-            return Err(duplicate.to_string());
-        }
-        serde_json::from_value(suite.value).map_err(|error| error.to_string())
+        let suites = documents.into_iter().filter(|document| Self::is(&document.value));
+        let read = |document: Placed| match document.duplicate {
+            Some(duplicate) => Err(duplicate.to_string()),
+            None => serde_json::from_value(document.value).map_err(|error| error.to_string()),
+        };
+        let suites = suites.map(read).collect::<Result<Vec<_>, _>>()?;
+        if suites.is_empty() { Err("no Suite in the file".to_owned()) } else { Ok(suites) }
     }
 }
 
@@ -108,9 +109,9 @@ impl Assertion {
     /// # Errors
     /// What was expected and what came instead, or why the assertion makes no sense.
     pub(super) fn check(&self, verdict: &Verdict) -> Result<(), Mismatch> {
-        let pattern = self.message.as_ref().map(|message| Regex::new(message)).transpose();
+        let pattern = self.message.as_ref().map(|message| regexp::compile(message)).transpose();
         let pattern = pattern.map_err(|error| Mismatch::bare(format!("message is not a regex: {error}")))?;
-        let matches = |message: &str| pattern.as_ref().is_none_or(|pattern| pattern.is_match(message));
+        let matches = |message: &str| pattern.as_ref().is_none_or(|pattern| pattern.regex.is_match(message));
         let messages: Vec<_> =
             verdict.violations().iter().map(|violation| violation.message.as_str()).collect();
         let matching = messages.iter().filter(|message| matches(message)).count();
@@ -225,6 +226,13 @@ mod tests {
         check(json!({"violations": 1, "message": "^a"}), &["ab", "b"], true);
         check(json!({"violations": 2, "message": "^a"}), &["ab", "b"], false);
         check(json!({"violations": "no", "message": "^c"}), &["ab", "b"], true);
+    }
+
+    #[test]
+    fn messages_are_patterns_of_go() {
+        check(json!({"violations": 1, "message": "{x}"}), &["{x}"], true);
+        check(json!({"violations": 1, "message": r"\Q[x\E$"}), &["[x"], true);
+        check(json!({"violations": 1, "message": r"\d"}), &["٣"], false);
     }
 
     #[test]

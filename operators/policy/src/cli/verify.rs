@@ -71,7 +71,7 @@ pub struct VerifyArgs {
     #[command(flatten)]
     pub cel: EngineArgs,
     /// How to print what came of it.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 
@@ -242,12 +242,13 @@ fn summary(reports: &[SuiteReport]) -> String {
 fn run_suite(file: &SuiteFile, options: &RunOptions<'_>) -> SuiteReport {
     let started = Instant::now();
     let mut report = SuiteReport::new(&file.path);
-    match read_suite(file) {
+    match read_suites(file) {
         Err(reason) => report.fail(reason),
-        Ok(suite) => {
+        Ok(suites) => {
             let folder = file.path.parent().unwrap_or(Path::new("."));
-            for test in &suite.tests {
-                let skipped = suite.skip || test.skip || !options.filter.selects_test(test);
+            let tests = suites.iter().flat_map(|suite| suite.tests.iter().map(|test| (suite.skip, test)));
+            for (skip, test) in tests {
+                let skipped = skip || test.skip || !options.filter.selects_test(test);
                 report.tests.push(if skipped {
                     Outcome::skipped(&test.name)
                 } else {
@@ -260,7 +261,8 @@ fn run_suite(file: &SuiteFile, options: &RunOptions<'_>) -> SuiteReport {
     report
 }
 
-fn read_suite(file: &SuiteFile) -> Result<Suite, String> {
+/// All suites of a file: one behind another would otherwise pass unseen.
+fn read_suites(file: &SuiteFile) -> Result<Vec<Suite>, String> {
     let text = file.text.as_deref().map_err(String::clone)?;
     Suite::read(text).map_err(|error| format!("invalid Suite: {error}"))
 }

@@ -46,7 +46,7 @@ pub struct CoverageArgs {
     #[arg(long, value_name = "PCT", default_value_t = 0.0, allow_negative_numbers = true, value_parser = share)]
     pub threshold: f64,
     /// How to print the report.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 

@@ -1,6 +1,6 @@
 //! The `--run` filter of `verify`, with Gatekeeper's meaning.
 
-use regex::Regex;
+use go_compat::regexp::{self, Regex};
 
 use crate::cli::suite::{Case, Test};
 
@@ -16,7 +16,10 @@ pub(super) enum Filter {
 
 impl Filter {
     pub(super) fn new(pattern: Option<&str>) -> Result<Self, String> {
-        let regex = |pattern: &str| Regex::new(pattern).map_err(|error| format!("--run: {error}"));
+        let regex = |pattern: &str| match regexp::compile(pattern) {
+            Ok(compiled) => Ok((*compiled.regex).clone()),
+            Err(error) => Err(format!("--run: {error}")),
+        };
         match pattern {
             None | Some("") => Ok(Self::All),
             Some(pattern) => match pattern.split_once("//") {

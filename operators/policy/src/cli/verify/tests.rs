@@ -509,6 +509,42 @@ fn rules_that_hold_in_no_case_are_named() {
 }
 
 #[test]
+fn what_some_declares_is_part_of_the_body() {
+    let folder = folder(SUITE);
+    let code = r#"
+    code:
+    - engine: Rego
+      source:
+        version: v1
+        rego: |
+          package forbidden
+          violation contains {"msg": "bad label"} if {
+            some x
+            some label in ["bad"]
+            x = input.review.object.metadata.labels[label]
+          }
+"#;
+    let (head, _) = TEMPLATE.split_once("\n    rego: |").unwrap();
+    let template = format!("{head}{code}");
+    fs::write(folder.path().join("template.yaml"), template).unwrap();
+    let (_, text) = covered(folder.path());
+    assert!(text.contains("template.yaml: 1 of 1 exercised\n"), "{text}");
+    let args = VerifyArgs { trace: true, ..args(vec![folder.path().to_owned()]) };
+    let mut out = Vec::new();
+    verify(&args, &mut out, &mut Vec::new());
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains("holds        some label in [\"bad\"]\n"), "{out}");
+    assert!(out.contains("fails        x = input.review.object.metadata.labels[label]\n"), "{out}");
+}
+
+#[test]
+fn all_suites_of_a_file_are_run() {
+    let folder = folder(&format!("{SUITE}---\n{}", SUITE.replace("violations: no", "violations: 7")));
+    let report = report_of(&folder.path().join("suite.yaml"));
+    assert_eq!(report.counts(), [5, 1, 0], "{report:?}");
+}
+
+#[test]
 fn templates_that_no_suite_tests_are_named() {
     let folder = folder(SUITE);
     fs::write(folder.path().join("other.yaml"), TEMPLATE.replace("forbidden", "other")).unwrap();
