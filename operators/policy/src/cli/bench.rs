@@ -22,6 +22,7 @@ use record::Record;
 
 use super::assemble::{Assembly, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
+use super::native;
 use super::snippet::with_carets;
 use go_compat::sigs_yaml;
 
@@ -67,7 +68,7 @@ pub struct BenchArgs {
     #[arg(long, hide_short_help = true)]
     pub stats: bool,
     /// How to print the measurement.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
     /// Write the measurement to this file, as JSON.
     #[arg(long, value_name = "FILE")]
@@ -83,7 +84,7 @@ pub struct BenchArgs {
     #[arg(long, default_value = "0", value_name = "DURATION", value_parser = duration)]
     pub min_threshold: Duration,
     /// Judge by the code for this engine only; templates without it are refused.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub engine: Engine,
 }
 
@@ -165,6 +166,7 @@ fn run(
         assemble(&gathered.manifests, args.engine.compiler()).map_err(|problems| with_carets(&problems))?;
     let set_up = started.elapsed();
     assembly.subjects.retain(Subject::is_no_policy);
+    leave_out_native(&mut assembly, err);
     check(&assembly)?;
     let grown = memory::resident().zip(resident).map(|(after, before)| after.saturating_sub(before));
     let plan = Plan {
@@ -185,6 +187,16 @@ fn run(
     let comparison = compare(&earlier, &record, &tolerance);
     tell(args, &comparison, out, err)?;
     Ok(if comparison.is_slower() { SLOW } else { FAST })
+}
+
+/// Kubernetes' own policies are judged by the API server, whose times are not those of this program.
+fn leave_out_native(assembly: &mut Assembly, err: &mut dyn Write) {
+    let before = assembly.constraints.len();
+    assembly.constraints.retain(|id, _| id.kind != native::KIND);
+    if assembly.constraints.len() < before {
+        // Ignore write errors: stderr is closed.
+        let _ = writeln!(err, "webtroller bench: warning: ValidatingAdmissionPolicies are not measured");
+    }
 }
 
 fn check(assembly: &Assembly) -> Result<(), Vec<String>> {

@@ -1,7 +1,8 @@
 //! Kubernetes' own admission policies among the inputs: ValidatingAdmissionPolicies with their bindings and parameters.
 //!
-//! Each object is judged as if it were created. What a cluster knows and files do not is guessed: the plural of a kind
-//! (CRDs among the inputs say it), and that an object without a namespace may be of either scope.
+//! Each object is judged as if it were created. What a cluster knows and files do not is guessed: the plural of a kind, and
+//! that an object without a namespace may be of either scope. CRDs among the inputs say both, and of Kubernetes' own kinds
+//! the scope is known.
 //! MutatingAdmissionPolicies are checked, and not applied.
 
 mod explain;
@@ -9,6 +10,7 @@ mod literal;
 mod matching;
 mod mutating;
 mod params;
+mod scope;
 mod shape;
 
 use std::sync::Arc;
@@ -107,16 +109,19 @@ impl ReadPolicies {
         }
         for binding in of_kind(manifests, "ValidatingAdmissionPolicyBinding") {
             read.problems.extend(field_problems(&of_binding(binding), binding));
-            let wanted = text(&binding.object, "/spec/policyName");
-            let is_wanted = |policy: &&Manifest| text(&policy.object, "/metadata/name") == wanted;
-            if !wanted.is_empty() && !of_kind(manifests, KIND).iter().any(is_wanted) {
-                let message = format!(
-                    "/spec/policyName: there is no ValidatingAdmissionPolicy {wanted:?} among the inputs"
-                );
-                read.problems.push(ManifestError::at(binding, message));
-            }
+            read.check_policy_name(binding, KIND, manifests);
         }
         read
+    }
+
+    /// Refuses a binding of a policy that is not there, which would have no effect.
+    fn check_policy_name(&mut self, binding: &Manifest, kind: &str, manifests: &[&Manifest]) {
+        let wanted = text(&binding.object, "/spec/policyName");
+        let is_wanted = |policy: &&Manifest| text(&policy.object, "/metadata/name") == wanted;
+        if !wanted.is_empty() && !of_kind(manifests, kind).iter().any(is_wanted) {
+            let message = format!("/spec/policyName: there is no {kind} {wanted:?} among the inputs");
+            self.problems.push(ManifestError::at(binding, message));
+        }
     }
 
     /// Checks MutatingAdmissionPolicies and their bindings, which have no effect.
@@ -134,6 +139,7 @@ impl ReadPolicies {
         }
         for binding in of_kind(manifests, "MutatingAdmissionPolicyBinding") {
             self.problems.extend(field_problems(&shape::of_binding(&binding.object, &[]), binding));
+            self.check_policy_name(binding, "MutatingAdmissionPolicy", manifests);
         }
     }
 

@@ -53,6 +53,15 @@ fn run(args: &BenchArgs, input: &str) -> Ran {
 }
 
 #[test]
+fn policies_of_kubernetes_are_not_measured_and_named() {
+    let policy = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: p}, spec: {matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}, validations: [{expression: 'false'}]}}\n---\n{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: p, validationActions: [Deny]}}\n---\n";
+    let ran = run(&args(), &format!("{policy}{POLICIES}{OBJECTS}"));
+    assert_eq!(Record::from_json(&ran.out).unwrap().constraints.len(), 2);
+    assert!(ran.err.contains("warning: ValidatingAdmissionPolicies are not measured"), "{}", ran.err);
+    assert_eq!(run(&args(), &format!("{policy}{OBJECTS}")).code, 1);
+}
+
+#[test]
 fn every_constraint_and_the_whole_are_measured() {
     let ran = run(&args(), &format!("{POLICIES}{OBJECTS}"));
     let record = Record::from_json(&ran.out).unwrap();

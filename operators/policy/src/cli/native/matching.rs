@@ -7,11 +7,12 @@ use constraint_framework::target::{AdmissionTarget, Matcher, Target};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::scope::Scope;
 use crate::cli::admission::plural;
 
-/// The plurals that CRDs among the inputs state, by group and kind.
+/// The plurals and scopes that CRDs among the inputs state, by group and kind.
 #[derive(Debug, Default)]
-pub(super) struct Plurals(BTreeMap<(String, String), String>);
+pub(super) struct Plurals(BTreeMap<(String, String), (String, Option<Scope>)>);
 
 impl Plurals {
     pub(super) fn of<'a>(objects: impl Iterator<Item = &'a Value>) -> Self {
@@ -20,14 +21,23 @@ impl Plurals {
         };
         let crds = objects.filter(|object| text(object, "/kind") == "CustomResourceDefinition");
         let entry = |crd: &Value| {
-            ((text(crd, "/spec/group"), text(crd, "/spec/names/kind")), text(crd, "/spec/names/plural"))
+            let kind = (text(crd, "/spec/group"), text(crd, "/spec/names/kind"));
+            (kind, (text(crd, "/spec/names/plural"), Scope::read(&text(crd, "/spec/scope"))))
         };
         Self(crds.map(entry).collect())
     }
 
-    fn get(&self, object: &Document) -> String {
-        let key = (object.group().to_owned(), object.kind().to_owned());
-        self.0.get(&key).cloned().unwrap_or_else(|| plural(object.kind()))
+    fn get(&self, object: &Document) -> Option<&(String, Option<Scope>)> {
+        self.0.get(&(object.group().to_owned(), object.kind().to_owned()))
+    }
+
+    fn plural(&self, object: &Document) -> String {
+        self.get(object).map_or_else(|| plural(object.kind()), |(plural, _)| plural.clone())
+    }
+
+    /// `None` where it is not known: the object may be of either scope.
+    fn scope(&self, object: &Document) -> Option<Scope> {
+        self.get(object).and_then(|(_, scope)| *scope).or_else(|| Scope::of(object))
     }
 }
 
@@ -86,28 +96,37 @@ impl MatchResources {
     /// policy must not pass because something was missing.
     pub(super) fn matches(&self, review: &Review, plurals: &Plurals) -> bool {
         let Some(object) = review.object() else { return false };
-        let listed = |rules: &[Rule]| {
-            rules.iter().any(|rule| rule.matches(object, &plurals.get(object), review.operation()))
-        };
+        let (resource, scope) = (plurals.plural(object), plurals.scope(object));
+        let lists = |rule: &Rule| rule.matches(object, &resource, review.operation());
         let is_placed = !object.namespace().is_empty() || object.is_namespace();
         let selectors = if is_placed { &self.selectors } else { &self.object_selector };
-        (self.included.is_empty() || listed(&self.included))
-            && !listed(&self.excluded)
+        // Where the scope is not known, a rule for one includes and does not exclude.
+        let is_included = |rule: &Rule| lists(rule) && rule.is_for(scope).unwrap_or(true);
+        let is_excluded = |rule: &Rule| lists(rule) && rule.is_for(scope).unwrap_or(false);
+        (self.included.is_empty() || self.included.iter().any(is_included))
+            && !self.excluded.iter().any(is_excluded)
             && selectors.matches(review).unwrap_or(true)
     }
 }
 
 impl Rule {
+    /// Returns true if it is about an object, whatever its scope.
     fn matches(&self, object: &Document, resource: &str, operation: &str) -> bool {
         let lists = |words: &[String], word: &str| words.iter().any(|listed| listed == "*" || listed == word);
         let names = self.resource_names.as_deref().unwrap_or_default();
-        let scope = self.scope.as_deref().unwrap_or("*");
         lists(&self.api_groups, object.group())
             && lists(&self.api_versions, object.version())
             && lists(&self.operations, operation)
             && (lists(&self.resources, resource) || self.resources.iter().any(|listed| listed == "*/*"))
             && (names.is_empty() || lists(names, object.name()))
-            && (scope != "Cluster" || object.namespace().is_empty())
+    }
+
+    /// Returns true if it is about objects of a scope; `None` where that depends on a scope that is not known.
+    fn is_for(&self, scope: Option<Scope>) -> Option<bool> {
+        match self.scope.as_deref().and_then(Scope::read) {
+            None => Some(true),
+            Some(wanted) => Some(wanted == scope?),
+        }
     }
 }
 

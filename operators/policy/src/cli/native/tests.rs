@@ -53,6 +53,38 @@ fn an_object_is_judged_by_the_policies_bound_to_its_kind() {
 }
 
 #[test]
+fn a_rule_for_one_scope_leaves_out_the_other_where_the_scope_is_known() {
+    let policy = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: p}, spec: {matchConstraints: {resourceRules: [{apiGroups: ['*'], apiVersions: ['*'], operations: [CREATE], resources: ['*'], scope: SCOPE}]}, validations: [{expression: 'false'}]}}\n---\n{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: p, validationActions: [Deny]}}\n---\n";
+    let objects = "{apiVersion: v1, kind: Namespace, metadata: {name: namespace}}\n---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: role}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: pod}}\n---\n{apiVersion: x.example.com/v1, kind: Wide, metadata: {name: wide}}\n---\n{apiVersion: x.example.com/v1, kind: Unknown, metadata: {name: unknown}}\n---\n{apiVersion: x.example.com/v1, kind: Unknown, metadata: {name: placed, namespace: a}}\n---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: crd}, spec: {group: x.example.com, scope: Cluster, names: {kind: Wide, plural: wides}}}\n";
+    let names = |scope: &str| {
+        let found = found(&format!("{}{objects}", policy.replace("SCOPE", scope)));
+        let mut names: Vec<_> = found.into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("Cluster"), ["crd", "namespace", "role", "unknown", "wide"]);
+    assert_eq!(names("Namespaced"), ["placed", "pod", "unknown"]);
+    assert_eq!(names("'*'").len(), 7);
+    // What may be of the other scope is not left out.
+    let excluding = policy.replace("scope: SCOPE}]", "}], excludeResourceRules: [{apiGroups: ['*'], apiVersions: ['*'], operations: [CREATE], resources: ['*'], scope: Cluster}]");
+    let found = found(&format!("{excluding}{objects}"));
+    assert_eq!(found.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["pod", "unknown", "placed"]);
+}
+
+#[test]
+fn a_binding_of_a_policy_that_is_not_there_is_refused() {
+    for kind in ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"] {
+        let binding = format!(
+            "{{apiVersion: admissionregistration.k8s.io/v1, kind: {kind}Binding, metadata: {{name: b}}, spec: {{policyName: p, validationActions: [Deny]}}}}"
+        );
+        let binding =
+            if kind.starts_with('M') { binding.replace(", validationActions: [Deny]", "") } else { binding };
+        let error = assembled(&binding).unwrap_err();
+        assert_eq!(error, format!("x:1: /spec/policyName: there is no {kind} \"p\" among the inputs"));
+    }
+}
+
+#[test]
 fn missing_parameters_deny_or_pass_as_the_binding_says() {
     let text = format!("{POLICY}{OBJECTS}");
     assert!(found(&text)[0].1.contains("no params found"));
