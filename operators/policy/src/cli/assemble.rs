@@ -31,7 +31,6 @@ use super::snippet;
 
 pub(super) use constraint::LoadedConstraint;
 use prepare::{Prepared, prepare, prepare_all};
-use shape::malformed;
 pub(super) use subject::{ResourceId, Subject};
 pub(super) use warnings::{Topic, Warning, counted, thousands};
 
@@ -109,9 +108,9 @@ fn policies(manifests: &[Manifest], compiler: Compiler) -> Draft {
     let builder = Builder(PolicySetBuilder::new(compiler));
     let warnings = warnings::of(manifests).into_iter().chain(kinds::warnings(manifests)).collect();
     let mut draft = Draft { builder, warnings, ..Draft::default() };
-    let (sound, refused): (Vec<_>, Vec<_>) =
-        manifests.iter().partition(|manifest| malformed(manifest).is_none());
-    draft.problems.extend(refused.into_iter().filter_map(malformed));
+    let (sound, refused): (Vec<_>, Vec<_>) = manifests.iter().partition(|manifest| shape::is_sound(manifest));
+    let places = snippet::FieldPlaces::default();
+    draft.problems.extend(refused.into_iter().flat_map(|manifest| shape::problems(manifest, &places)));
     let of_group = |group| sound.iter().copied().filter(move |manifest| group_of(&manifest.object) == group);
     let of_kind =
         |group, kind| of_group(group).filter(move |manifest| text(&manifest.object, "/kind") == kind);

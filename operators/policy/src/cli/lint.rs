@@ -6,8 +6,9 @@
 mod fix;
 mod rules;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use constraint_framework::policyset::Compiler;
@@ -18,8 +19,9 @@ use super::color::{Color, Stream, paint};
 use super::expand::is_policy;
 use super::input::{InputArgs, StandardInput, gather};
 use super::manifest::{Manifest, ManifestError, Place};
+use super::native::is_native;
 use super::sarif::{Log, Note};
-use super::snippet::caret;
+use super::snippet::{FieldPlaces, caret};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +48,7 @@ pub struct LintArgs {
     #[arg(long)]
     pub fix: bool,
     /// How to print what was found.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 
@@ -104,6 +106,9 @@ fn run(
     gathered.warn("lint", err);
     // A folder of policies holds other files, too: samples, a kustomization.
     gathered.manifests.retain(|manifest| is_policy(&manifest.object));
+    // A file that is named twice is one file.
+    let mut seen = BTreeSet::new();
+    gathered.manifests.retain(|manifest| seen.insert(identity(manifest)));
     if gathered.manifests.is_empty() {
         let message = "there is no template and no constraint among the inputs".to_owned();
         return Err(vec![ManifestError { place: None, message }]);
@@ -113,10 +118,23 @@ fn run(
     if args.fix {
         fix(&mut gathered.manifests, err)?;
     }
-    let mut lints: Vec<_> = gathered.manifests.iter().flat_map(rules::of).collect();
+    if gathered.manifests.iter().any(|manifest| is_native(&manifest.object)) {
+        let text = "ValidatingAdmissionPolicies and MutatingAdmissionPolicies are checked, and no rule is about them";
+        // Ignore write errors: stderr is closed.
+        let _ = writeln!(err, "webtroller lint: warning: {text}");
+    }
+    let places = FieldPlaces::default();
+    let of = |manifest| rules::of(manifest, &places);
+    let mut lints: Vec<_> = gathered.manifests.iter().flat_map(of).collect();
     lints.sort();
     lints.dedup();
     Ok(lints)
+}
+
+/// The file whatever its name, the line, and the text: items of a list in a list have the line of the outer one.
+fn identity(manifest: &Manifest) -> (PathBuf, u64, String) {
+    let file = manifest.path.canonicalize().unwrap_or_else(|_| manifest.path.clone());
+    (file, manifest.line, manifest.object.to_string())
 }
 
 /// Rewrites what can be, and says what became of each template.

@@ -1,7 +1,7 @@
 //! One object of the input, where it stands, and what keeps it from being used.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use go_compat::sigs_yaml::DuplicateKey;
 use serde_json::Value;
@@ -51,6 +51,12 @@ pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     at(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// The text of a file that was read before, for the lines of messages. `None` for a pipe or a device: it has given what it
+/// had, and another read would wait for more.
+pub(super) fn text_again(path: &Path) -> Option<String> {
+    if path.is_file() { std::fs::read_to_string(path).ok() } else { None }
+}
+
 impl Place {
     /// Returns where a manifest begins.
     pub(super) fn of(manifest: &Manifest) -> Self {
@@ -88,7 +94,17 @@ impl ManifestError {
 mod tests {
     use serde_json::json;
 
-    use super::at;
+    use super::{at, text_again};
+
+    #[test]
+    fn a_pipe_is_not_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.yaml");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(text_again(&pipe), None);
+        std::fs::write(folder.path().join("a.yaml"), "a: 1").unwrap();
+        assert_eq!(text_again(&folder.path().join("a.yaml")).as_deref(), Some("a: 1"));
+    }
 
     #[test]
     fn names_and_positions_lead_where_json_pointers_do() {

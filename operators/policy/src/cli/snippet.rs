@@ -6,9 +6,10 @@
 //!       |                              ^
 //! ```
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use constraint_framework::api::{ConstraintTemplate, FieldError, RegoSource};
 use constraint_framework::driver::CompileError;
@@ -17,7 +18,7 @@ use go_compat::yaml::{self, Kind, Node, Options, Version};
 use serde_json::Value;
 
 use super::color::{Color, Stream, paint};
-use super::manifest::{Manifest, ManifestError, Place, text};
+use super::manifest::{Manifest, ManifestError, Place, text, text_again};
 
 /// The problems that the errors of a template's code are, one for each cause.
 ///
@@ -47,16 +48,33 @@ pub(super) fn field_problems<'a>(
     errors: impl IntoIterator<Item = &'a FieldError>,
     manifest: &Manifest,
 ) -> Vec<ManifestError> {
-    let file = std::fs::read_to_string(&manifest.path).unwrap_or_default();
-    let options = Options { version: Version::V2, max_depth: 100 };
-    let documents = yaml::documents(&file, &options).unwrap_or_default();
-    let object = documents.iter().find_map(|document| object_at(document, manifest.line));
-    let problem = |error: &FieldError| {
-        let line = object.map_or(manifest.line, |object| field_line(object, &error.pointer));
-        let place = Place { file: manifest.path.clone(), line, column: 0 };
-        ManifestError { place: Some(place), message: error.to_string() }
+    let places = FieldPlaces::default();
+    let problem = |error: &FieldError| ManifestError {
+        place: Some(places.of(&error.pointer, manifest)),
+        message: error.to_string(),
     };
     errors.into_iter().map(problem).collect()
+}
+
+/// The places of fields in files, each of which is read once.
+#[derive(Debug, Default)]
+pub(super) struct FieldPlaces(RefCell<BTreeMap<PathBuf, Vec<Node>>>);
+
+impl FieldPlaces {
+    /// The line of a field of a manifest, or of what would hold it.
+    pub(super) fn of(&self, pointer: &str, manifest: &Manifest) -> Place {
+        let mut files = self.0.borrow_mut();
+        let documents = files.entry(manifest.path.clone()).or_insert_with(|| documents_of(&manifest.path));
+        let object = documents.iter().find_map(|document| object_at(document, manifest.line));
+        let line = object.map_or(manifest.line, |object| field_line(object, pointer));
+        Place { file: manifest.path.clone(), line, column: 0 }
+    }
+}
+
+fn documents_of(path: &Path) -> Vec<Node> {
+    let file = text_again(path).unwrap_or_default();
+    let options = Options { version: Version::V2, max_depth: 100 };
+    yaml::documents(&file, &options).unwrap_or_default()
 }
 
 /// The mapping that begins in a line: a document, or an item of a list in it.
@@ -118,7 +136,7 @@ pub(super) fn caret(problem: &ManifestError) -> String {
     let Some(place) = problem.place.as_ref().filter(|place| place.column > 0) else {
         return String::new();
     };
-    let text = std::fs::read_to_string(&place.file).unwrap_or_default();
+    let text = text_again(&place.file).unwrap_or_default();
     let Some(line) = nth(&text, place.line) else { return String::new() };
     let number = place.line.to_string();
     let before: String = line.chars().take(to_usize(place.column).saturating_sub(1)).collect();
@@ -144,7 +162,7 @@ pub(super) fn place_of(location: &str, manifest: &Manifest) -> Option<Place> {
     let column = parts.next()?.parse().ok()?;
     let line = parts.next()?.parse().ok()?;
     let source = source(parts.next()?, &manifest.object)?;
-    let file = std::fs::read_to_string(&manifest.path).ok()?;
+    let file = text_again(&manifest.path)?;
     let (line, column) = find(&file, manifest.line, &source, line, column)?;
     Some(Place { file: manifest.path.clone(), line, column })
 }

@@ -10,7 +10,7 @@ use constraint_framework::review::Document;
 use crate::cli::manifest::{Manifest, ManifestError, Place};
 
 use super::Subject;
-use super::shape::malformed;
+use super::shape::is_sound;
 
 /// An object, or the reason why it cannot be used.
 pub(super) type Prepared = Result<Subject, ManifestError>;
@@ -36,7 +36,7 @@ pub(super) fn prepare_all(mut manifests: Vec<Manifest>, expansion: &ExpansionTem
 
 /// The object of a manifest and what it generates; `None` for what was refused for its shape.
 pub(super) fn prepare(manifest: &Manifest, expansion: &ExpansionTemplates) -> Option<Prepared> {
-    if malformed(manifest).is_some() {
+    if !is_sound(manifest) {
         return None;
     }
     let refused = |message| ManifestError::at(manifest, message);

@@ -3,17 +3,28 @@
 use serde_json::Value;
 
 use crate::cli::manifest::{Manifest, at};
+use crate::cli::snippet::FieldPlaces;
 
 use super::ManifestError;
 
-/// A document that no API server would take for an object: everything that is wrong with its type and metadata.
-pub(super) fn malformed(manifest: &Manifest) -> Option<ManifestError> {
-    let object = &manifest.object;
+/// The mistakes of a document that no API server would take for an object, each at its field.
+pub(super) fn problems(manifest: &Manifest, places: &FieldPlaces) -> Vec<ManifestError> {
+    let problem = |(pointer, text): (String, String)| ManifestError {
+        place: Some(places.of(&pointer, manifest)),
+        message: format!("not a Kubernetes object: {text}"),
+    };
+    mistakes(&manifest.object).into_iter().map(problem).collect()
+}
+
+/// Returns true for what an API server would take for an object.
+pub(super) fn is_sound(manifest: &Manifest) -> bool {
+    mistakes(&manifest.object).is_empty()
+}
+
+/// What is wrong with an object's type and metadata: the pointer to each field, and a message.
+fn mistakes(object: &Value) -> Vec<(String, String)> {
     if !object.is_object() {
-        return Some(ManifestError::at(
-            manifest,
-            format!("not a Kubernetes object: it is {}", kind_of(object)),
-        ));
+        return vec![(String::new(), format!("it is {}", kind_of(object)))];
     }
     let mut wrong = Vec::new();
     for pointer in ["/apiVersion", "/kind", "/metadata/name", "/metadata/generateName", "/metadata/namespace"]
@@ -25,33 +36,37 @@ pub(super) fn malformed(manifest: &Manifest) -> Option<ManifestError> {
     }
     for pointer in ["/metadata", "/metadata/labels"] {
         let value = at(object, pointer).filter(|value| !value.is_object() && !value.is_null());
-        wrong.extend(value.map(|value| format!("{pointer} must be a mapping, not {}", kind_of(value))));
+        let text = |value| format!("{pointer} must be a mapping, not {}", kind_of(value));
+        wrong.extend(value.map(|value| (pointer.to_owned(), text(value))));
     }
     for (label, value) in at(object, "/metadata/labels").and_then(Value::as_object).into_iter().flatten() {
-        wrong.extend(not_text(&format!("/metadata/labels/{label}"), value));
+        if !value.is_string() {
+            let label = label.replace('~', "~0").replace('/', "~1");
+            wrong.extend(not_text(&format!("/metadata/labels/{label}"), value));
+        }
     }
     let absent = ["apiVersion", "kind"]
         .into_iter()
         .filter(|field| object.get(field).is_none_or(|value| *value == "" || value.is_null()));
-    wrong.extend(absent.map(|field| format!("it has no {field}")));
+    wrong.extend(absent.map(|field| (String::new(), format!("it has no {field}"))));
     if let Some(version) = object.get("apiVersion").and_then(Value::as_str) {
         let parts = version.matches('/').count();
-        let rule = || format!("/apiVersion must be a version or group/version, not {version:?}");
-        wrong.extend((parts > 1).then(rule));
+        let text = || format!("/apiVersion must be a version or group/version, not {version:?}");
+        wrong.extend((parts > 1).then(|| ("/apiVersion".to_owned(), text())));
     }
-    (!wrong.is_empty())
-        .then(|| ManifestError::at(manifest, format!("not a Kubernetes object: {}", wrong.join("; "))))
+    wrong
 }
 
-fn not_text(pointer: &str, value: &Value) -> Option<String> {
-    (!value.is_string()).then(|| format!("{pointer} must be text, not {} (quote it)", kind_of(value)))
+fn not_text(pointer: &str, value: &Value) -> Option<(String, String)> {
+    let text = || format!("{pointer} must be a string, not {} (quote it)", kind_of(value));
+    (!value.is_string()).then(|| (pointer.to_owned(), text()))
 }
 
 fn kind_of(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "a mapping".to_owned(),
-        Value::String(_) => "text".to_owned(),
+        Value::String(_) => "a string".to_owned(),
         other => other.to_string(),
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
+
 use crate::cli::manifest::{Manifest, ManifestError, Place};
 
 use super::{group_of, text};
@@ -123,8 +125,14 @@ fn repetitions(manifests: &[Manifest]) -> Vec<Warning> {
             ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(&manifest.object, pointer));
         let earlier = first.entry([group_of(&manifest.object), kind, namespace, name]).or_insert(manifest);
         if !std::ptr::eq(*earlier, manifest) {
-            let message =
-                format!("{kind} {name} is already defined in {}; both are judged", Place::of(earlier));
+            let place = Place::of(earlier);
+            let group = group_of(&manifest.object);
+            let outcome = if [TEMPLATES_GROUP, CONSTRAINTS_GROUP].contains(&group) {
+                "the last one is in force"
+            } else {
+                "both are judged"
+            };
+            let message = format!("{kind} {name} is already defined in {place}; {outcome}");
             found.push(Warning::new(Topic::Identity, manifest, message));
         }
     }

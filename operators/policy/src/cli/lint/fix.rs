@@ -14,6 +14,7 @@ use constraint_framework::policyset::Compiler;
 use rego_compat::{Module, RegoVersion};
 use serde_json::{Value, json};
 
+use crate::cli::expand::is_policy;
 use crate::cli::load::{load_file, load_reader};
 use crate::cli::manifest::{Manifest, Place};
 
@@ -56,7 +57,10 @@ pub(super) fn apply(manifests: &mut Vec<Manifest>) -> Fixes {
         };
         if outcomes.iter().any(Result::is_ok) {
             match load_file(path) {
-                Ok(new) => replace(manifests, path, new),
+                Ok(mut new) => {
+                    new.retain(|manifest| is_policy(&manifest.object));
+                    replace(manifests, path, new);
+                }
                 Err(error) => fixes.errors.push(error.to_string()),
             }
         }

@@ -1,6 +1,7 @@
 //! The rules of `lint`.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
 use constraint_framework::api::{
     CONSTRAINTS_GROUP, ConstraintTemplate, RegoSource, TEMPLATES_GROUP, TargetSpec,
@@ -10,8 +11,8 @@ use regex::Regex;
 use rego_compat::{Module, RegoVersion, Rules, Segment};
 use serde_json::Value;
 
-use crate::cli::manifest::{Manifest, Place};
-use crate::cli::snippet::place_of;
+use crate::cli::manifest::Manifest;
+use crate::cli::snippet::{FieldPlaces, place_of};
 
 use super::Lint;
 
@@ -38,8 +39,23 @@ pub(super) const RULES: &[(&str, &str)] = &[
 /// Functions whose value depends on more than their arguments.
 const UNSTEADY: [&str; 4] = ["time.now_ns", "rand.intn", "uuid.rfc4122", "http.send"];
 
+/// A manifest, and where its fields are.
+struct Reviewed<'a> {
+    manifest: &'a Manifest,
+    places: &'a FieldPlaces,
+}
+
+impl Deref for Reviewed<'_> {
+    type Target = Manifest;
+
+    fn deref(&self) -> &Manifest {
+        self.manifest
+    }
+}
+
 /// Lists the lints of a manifest.
-pub(super) fn of(manifest: &Manifest) -> Vec<Lint> {
+pub(super) fn of(manifest: &Manifest, places: &FieldPlaces) -> Vec<Lint> {
+    let manifest = &Reviewed { manifest, places };
     let group = text(&manifest.object, "/apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
     match group {
         TEMPLATES_GROUP => of_template(manifest),
@@ -48,12 +64,12 @@ pub(super) fn of(manifest: &Manifest) -> Vec<Lint> {
     }
 }
 
-fn at(manifest: &Manifest, rule: &'static str, message: impl Into<String>) -> Lint {
-    let place = Place::of(manifest);
-    Lint { place, rule, message: message.into() }
+/// A lint about a field, or about what would hold it.
+fn at(manifest: &Reviewed<'_>, pointer: &str, rule: &'static str, message: impl Into<String>) -> Lint {
+    Lint { place: manifest.places.of(pointer, manifest), rule, message: message.into() }
 }
 
-fn of_constraint(manifest: &Manifest) -> Vec<Lint> {
+fn of_constraint(manifest: &Reviewed<'_>) -> Vec<Lint> {
     let block = manifest.object.pointer("/spec/match").cloned().unwrap_or_default();
     let listed =
         |field: &str| block.get(field).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
@@ -61,37 +77,46 @@ fn of_constraint(manifest: &Manifest) -> Vec<Lint> {
     let narrow = ["labelSelector", "name", "namespaces", "namespaceSelector"];
     if !listed("kinds") && narrow.iter().all(|field| block.get(*field).is_none()) {
         let message = "spec.match names no kinds: every object is judged, and each review takes as long as the policy does";
-        lints.push(at(manifest, "matches-everything", message));
+        lints.push(at(manifest, "/spec/match", "matches-everything", message));
     }
     if text(&block, "/scope") == "Cluster" && listed("namespaces") {
         let message = "spec.match.scope is Cluster, and spec.match.namespaces is about objects in namespaces and Namespaces only";
-        lints.push(at(manifest, "never-matches", message));
+        lints.push(at(manifest, "/spec/match/scope", "never-matches", message));
     }
     let kinds = block.get("kinds").and_then(Value::as_array).into_iter().flatten();
-    lints.extend(kinds.flat_map(mistaken).map(|message| at(manifest, "never-matches", message)));
+    for (position, entry) in kinds.enumerate() {
+        let lint = |(pointer, message): (String, String)| {
+            at(manifest, &format!("/spec/match/kinds/{position}/{pointer}"), "never-matches", message)
+        };
+        lints.extend(mistaken(entry).into_iter().map(lint));
+    }
     lints
 }
 
-/// Returns what is a version or a resource in an entry of `spec.match.kinds`, where groups and kinds are meant.
-fn mistaken(entry: &Value) -> Vec<String> {
-    let words = |field: &str| {
-        entry.get(field).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+/// Returns what is a version or a resource in an entry of `spec.match.kinds`, where groups and kinds are meant: where it
+/// stands in the entry, and a message.
+fn mistaken(entry: &Value) -> Vec<(String, String)> {
+    let words = |field: &'static str| {
+        let words = entry.get(field).and_then(Value::as_array).into_iter().flatten().enumerate();
+        words.filter_map(move |(position, word)| Some((format!("{field}/{position}"), word.as_str()?)))
     };
     let version = Regex::new(r"^(.*/)?v[0-9]+((alpha|beta)[0-9]+)?$");
     let of_groups =
-        words("apiGroups").filter(|group| version.as_ref().is_ok_and(|version| version.is_match(group)));
-    let of_kinds = words("kinds").filter(|kind| kind.starts_with(|letter: char| letter.is_ascii_lowercase()));
+        words("apiGroups").filter(|(_, group)| version.as_ref().is_ok_and(|version| version.is_match(group)));
+    let of_kinds =
+        words("kinds").filter(|(_, kind)| kind.starts_with(|letter: char| letter.is_ascii_lowercase()));
     let group = |text: &str| match text.rsplit_once('/').map_or("", |(group, _)| group) {
         "" => format!("{text:?} in spec.match.kinds.apiGroups is a version: the group of v1 is \"\""),
         group => format!("{text:?} in spec.match.kinds.apiGroups is a group and a version: write {group:?}"),
     };
-    let kind = |text| {
+    let kind = |text: &str| {
         format!("{text:?} in spec.match.kinds.kinds is not a kind: they begin with a capital, as Pod does")
     };
-    of_groups.map(group).chain(of_kinds.map(kind)).collect()
+    let of_groups = of_groups.map(|(pointer, text)| (pointer, group(text)));
+    of_groups.chain(of_kinds.map(|(pointer, text)| (pointer, kind(text)))).collect()
 }
 
-fn of_template(manifest: &Manifest) -> Vec<Lint> {
+fn of_template(manifest: &Reviewed<'_>) -> Vec<Lint> {
     let Ok(template) = ConstraintTemplate::from_value(&manifest.object) else { return Vec::new() };
     let sources = template.target().map(TargetSpec::sources).unwrap_or_default();
     let of = |engine: &str| sources.iter().find(|code| code.engine == engine).map(|code| code.source.clone());
@@ -104,13 +129,13 @@ fn of_template(manifest: &Manifest) -> Vec<Lint> {
     lints.extend(of_deletion(manifest, rego.as_ref(), cel.as_ref()));
     if text(&manifest.object, "/metadata/annotations/description").is_empty() {
         let message = "there is no annotation `description`: reports and catalogues show it";
-        lints.push(at(manifest, "no-description", message));
+        lints.push(at(manifest, "/metadata", "no-description", message));
     }
     lints
 }
 
 /// A template that asks for DELETE and does not look at what that means.
-fn of_deletion(manifest: &Manifest, rego: Option<&RegoSource>, cel: Option<&Value>) -> Vec<Lint> {
+fn of_deletion(manifest: &Reviewed<'_>, rego: Option<&RegoSource>, cel: Option<&Value>) -> Vec<Lint> {
     let operations = manifest.object.pointer("/spec/targets/0/operations").and_then(Value::as_array);
     if !operations.into_iter().flatten().any(|word| word == "DELETE" || word == "*") {
         return Vec::new();
@@ -131,7 +156,8 @@ fn of_deletion(manifest: &Manifest, rego: Option<&RegoSource>, cel: Option<&Valu
              policy cannot be deleted; look at input.review.operation",
         );
     }
-    messages.into_iter().map(|message| at(manifest, "delete-without-object", message)).collect()
+    let lint = |message| at(manifest, "/spec/targets/0/operations", "delete-without-object", message);
+    messages.into_iter().map(lint).collect()
 }
 
 /// The lines of a template's code, without comments.
@@ -142,7 +168,7 @@ fn code_of(rego: &RegoSource) -> impl Iterator<Item = &str> {
 
 /// Parameters are looked for by name in the text of the code: one that is read by a computed name counts as read.
 fn of_parameters(
-    manifest: &Manifest,
+    manifest: &Reviewed<'_>,
     template: &ConstraintTemplate,
     rego: Option<&RegoSource>,
     cel: Option<&Value>,
@@ -157,7 +183,11 @@ fn of_parameters(
     let Some(schema) = template.parameter_schema() else {
         let message =
             format!("the policy reads {}, and the template has no schema for parameters", read.join(", "));
-        return if read.is_empty() { Vec::new() } else { vec![at(manifest, "missing-schema", message)] };
+        return if read.is_empty() {
+            Vec::new()
+        } else {
+            vec![at(manifest, "/spec/crd/spec", "missing-schema", message)]
+        };
     };
     let declared: Vec<&String> = schema
         .get("properties")
@@ -168,7 +198,9 @@ fn of_parameters(
     let unused = declared.iter().filter(|name| !code.contains(name.as_str()));
     let mut lints: Vec<_> = unused
         .map(|name| {
-            at(manifest, "unused-parameter", format!("the parameter {name:?} is not read by the policy"))
+            let pointer = format!("/spec/crd/spec/validation/openAPIV3Schema/properties/{}", escaped(name));
+            let message = format!("the parameter {name:?} is not read by the policy");
+            at(manifest, &pointer, "unused-parameter", message)
         })
         .collect();
     let open = ["additionalProperties", "x-kubernetes-preserve-unknown-fields"];
@@ -177,16 +209,26 @@ fn of_parameters(
     }
     let unknown = read.iter().filter(|name| !declared.contains(name));
     lints.extend(unknown.map(|name| {
-        at(
-            manifest,
-            "undeclared-parameter",
-            format!("the policy reads the parameter {name:?}, which the schema does not have"),
-        )
+        let message = format!("the policy reads the parameter {name:?}, which the schema does not have");
+        let read = rego.and_then(|rego| place_in_rego(&format!("input.parameters.{name}"), rego));
+        placed(manifest, &read.unwrap_or_default(), "undeclared-parameter", message)
     }));
     lints
 }
 
-fn of_rego(manifest: &Manifest, rego: &RegoSource) -> Vec<Lint> {
+/// A name as a part of a JSON pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// The place of a text in the code of a template.
+fn place_in_rego(text: &str, rego: &RegoSource) -> Option<String> {
+    let (number, column) =
+        rego.rego.lines().enumerate().find_map(|(number, line)| Some((number, line.find(text)?)))?;
+    Some(format!("template:{}:{}", number.saturating_add(1), column.saturating_add(1)))
+}
+
+fn of_rego(manifest: &Reviewed<'_>, rego: &RegoSource) -> Vec<Lint> {
     let mut lints = Vec::new();
     for (number, line) in rego.rego.lines().enumerate() {
         let code = line.split('#').next().unwrap_or_default();
@@ -200,7 +242,7 @@ fn of_rego(manifest: &Manifest, rego: &RegoSource) -> Vec<Lint> {
     }
     if rego.version != "v1" {
         let message = "the policy is written in Rego before 1.0: --fix rewrites it with `if` and `contains`, and sets `version: v1` in the code's source";
-        lints.push(at(manifest, "old-rego", message));
+        lints.push(at(manifest, "/spec/targets/0", "old-rego", message));
     }
     if let Some(kinds) = unindexed(rego).filter(|kinds| !kinds.is_empty()) {
         let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
@@ -208,15 +250,15 @@ fn of_rego(manifest: &Manifest, rego: &RegoSource) -> Vec<Lint> {
             "the policy reads the inventory without an equation that selects objects: each review goes through all objects \
              of it ({kinds}); with 1,000 of them an audit looks at 1,000,000"
         );
-        lints.push(at(manifest, "unindexed-join", message));
+        let read = place_in_rego("data.inventory", rego);
+        lints.push(placed(manifest, &read.unwrap_or_default(), "unindexed-join", message));
     }
     lints
 }
 
-fn placed(manifest: &Manifest, place: &str, rule: &'static str, message: String) -> Lint {
-    let place = place_of(place, manifest);
-    let lint = at(manifest, rule, message);
-    Lint { place: place.unwrap_or_else(|| lint.place.clone()), ..lint }
+fn placed(manifest: &Reviewed<'_>, place: &str, rule: &'static str, message: String) -> Lint {
+    let place = place_of(place, manifest).unwrap_or_else(|| manifest.places.of("/spec/targets/0", manifest));
+    Lint { place, rule, message }
 }
 
 /// The kinds of the objects that the policy reads without an equation that selects them; `None` where it reads no inventory.

@@ -115,6 +115,20 @@ fn constraints_are_reviewed_too() {
 }
 
 #[test]
+fn lints_stand_at_their_field() {
+    let line = |template: &str, constraint: &str| found(template, constraint)[0].1;
+    let unused = "openAPIV3Schema: {\n    type: object, properties: {max: {type: integer},\n    min: {type: integer}}}";
+    let schema = "openAPIV3Schema: {type: object, properties: {max: {type: integer}}}";
+    assert_eq!(line(&TEMPLATE.replace(schema, unused), CONSTRAINT), 9);
+    let none = CONSTRAINT.replace(", parameters: {max: 1}", "");
+    let undeclared = TEMPLATE.replace("parameters.max", "parameters.max + input.parameters.min");
+    assert_eq!(line(&undeclared, &none), 19);
+    assert_eq!(line(&TEMPLATE.replace("  annotations: {description: Limits sizes.}\n", ""), CONSTRAINT), 3);
+    let kinds = CONSTRAINT.replace("kinds: [Pod]", "\n  kinds: [Pod,\n  pods]");
+    assert_eq!(line(TEMPLATE, &kinds), u64::try_from(TEMPLATE.lines().count()).unwrap() + 7);
+}
+
+#[test]
 fn cel_on_delete_needs_the_old_object() {
     let start = TEMPLATE.find("    - engine").unwrap();
     let code = "    - engine: K8sNativeValidation\n      source: {validations: [{expression: 'object.spec.size <= variables.params.max', message: m}]}\n";
@@ -231,13 +245,32 @@ spec:
 }
 
 #[test]
+fn a_file_that_is_named_twice_is_rewritten_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.yaml");
+    std::fs::write(&file, format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: a}}}}\n---\n{OLD}"))
+        .unwrap();
+    let paths = vec![file.clone(), folder.path().to_owned(), folder.path().join("./policy.yaml")];
+    let args =
+        LintArgs { input: InputArgs { paths, ..InputArgs::default() }, fix: true, output: Format::Text };
+    let mut err = Vec::new();
+    let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
+    assert_eq!(lint(&args, standard, &mut Vec::new(), &mut err), 0);
+    let said = String::from_utf8(err).unwrap().replace(&file.display().to_string(), "x");
+    assert_eq!(
+        said,
+        "webtroller lint: x:4: rewritten in Rego v1\nwebtroller lint: x:30: rewritten in Rego v1\n"
+    );
+}
+
+#[test]
 fn what_has_no_safe_rewrite_stays_and_is_named() {
     let any = OLD.replace("count(name) > 10", "all([count(name) > 10])");
     let (new, said, code) = fixed(&any);
     assert_eq!(code, 1);
     assert!(said.contains("webtroller lint: x:24: rewritten in Rego v1\n"), "{said}");
     assert!(said.contains("webtroller lint: x:2: not rewritten: libs[0]:3: "), "{said}");
-    assert!(said.contains("x:2: old-rego: "), "{said}");
+    assert!(said.contains("x:8: old-rego: "), "{said}");
     assert_eq!(new.split("---").next(), any.split("---").next());
     let quoted = OLD.replace("rego: |\n          package b\n          violation[{\"msg\": \"b\"}] { re_match(\"^b\", input.review.object.metadata.name) }", "rego: 'package b violation[{\"msg\": \"b\"}] { true }'");
     let (_, said, _) = fixed(&quoted);

@@ -2,8 +2,11 @@
 //! word of code from its first to its last letter.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Map, Value};
+
+use crate::cli::manifest::text_again;
 
 /// The files that places are in, each read once.
 #[derive(Debug, Default)]
@@ -33,7 +36,7 @@ impl Files {
 }
 
 fn read(file: &str) -> Vec<String> {
-    std::fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect()
+    text_again(Path::new(file)).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 /// Behind the last letter of the word that begins at a column; behind the letter there, where that is none of a word.

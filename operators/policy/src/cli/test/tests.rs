@@ -241,7 +241,7 @@ fn everything_that_is_wrong_is_said_at_its_place() {
     let files = [
         ("a.yaml", "apiVersion: v1\nmetadata: {name: a}\n---\nkind: Pod\n"),
         ("b.yaml", CONSTRAINT),
-        ("d.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: n, labels: {a: 1}}}"),
+        ("d.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  namespace: n\n  labels:\n    a: 1\n"),
         ("c.yaml", "apiVersion: templates.gatekeeper.sh/v1\nkind: ConstraintTemplate\nmetadata: {name: x}\n"),
     ];
     let ran = run(&files, &["-f", "@/a.yaml", "-f", "@/b.yaml", "-f", "@/c.yaml", "-f", "@/d.yaml"], "[1]");
@@ -251,7 +251,8 @@ fn everything_that_is_wrong_is_said_at_its_place() {
         "webtroller test: b.yaml:1: no ConstraintTemplate in force creates the kind \"K8sAny\"\n",
         "webtroller test: c.yaml:1: /spec/",
         "webtroller test: <stdin>:1: not a Kubernetes object: it is a list\n",
-        "webtroller test: d.yaml:1: not a Kubernetes object: /metadata/namespace must be text, not false (quote it); /metadata/labels/a must be text, not 1 (quote it)\n",
+        "webtroller test: d.yaml:5: not a Kubernetes object: /metadata/namespace must be a string, not false (quote it)\n",
+        "webtroller test: d.yaml:7: not a Kubernetes object: /metadata/labels/a must be a string, not 1 (quote it)\n",
     ] {
         assert!(ran.err.contains(expected), "{expected}: {}", ran.err);
     }
@@ -361,6 +362,13 @@ fn a_second_object_of_the_same_identity_is_warned_of() {
         "{}",
         ran.err
     );
+}
+
+#[test]
+fn the_last_of_two_constraints_of_one_name_is_in_force() {
+    let ran = judged(&format!("{CONSTRAINT}---\n{OBJECTS}"), &[]);
+    let warning = "K8sAny any is already defined in p/constraint.yaml:1; the last one is in force";
+    assert!(ran.err.contains(warning), "{}", ran.err);
 }
 
 #[test]
@@ -619,7 +627,9 @@ fn one_misspelt_name_is_one_error() {
     let errors: Vec<_> = ran.err.lines().filter(|line| line.starts_with("webtroller test: ")).collect();
     assert_eq!(errors.len(), 1, "{}", ran.err);
     assert!(
-        errors[0].contains("p/template.yaml:14:") && errors[0].contains("var inpt is unsafe"),
+        errors[0].contains("p/template.yaml:14:")
+            && errors[0].contains("var inpt is unsafe")
+            && errors[0].contains("did you mean input?"),
         "{errors:?}"
     );
 }
