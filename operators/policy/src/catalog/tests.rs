@@ -279,7 +279,7 @@ fn a_catalogue_in_an_image_is_one_in_a_folder() {
     let ran = run(folder.path(), "install --catalog @/image --dry-run k8slabels");
     assert!(ran.code == 1 && ran.err.contains("must hold one object, and holds 0"), "{}", ran.err);
     let ran = run(folder.path(), "search --catalog @/image:v2");
-    assert!(ran.code == 1 && ran.err.contains("holds 0 images"), "{}", ran.err);
+    assert!(ran.code == 1 && ran.err.contains("holds no image v2, only v1"), "{}", ran.err);
 }
 
 #[test]

@@ -46,6 +46,8 @@ impl Default for Limits {
 const DEEPEST: usize = 8;
 const TOO_LARGE: &str = "holds more than 256 MiB";
 const REFERENCE: &str = "org.opencontainers.image.ref.name";
+/// The beginning of what zstd compressed.
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const TITLE: &str = "org.opencontainers.image.title";
 
 /// The reason why an image gave no manifests.
@@ -131,10 +133,14 @@ struct Reading {
 impl Reading {
     fn manifests(mut self, store: &mut dyn Store, tag: Option<&str>) -> Result<Vec<Manifest>, String> {
         let mut index: Index = decode("its index", &store.root()?)?;
+        let all = names(&index.manifests);
         let named = |entry: &Descriptor| {
             tag.is_none_or(|tag| entry.annotations.get(REFERENCE).is_some_and(|name| name == tag))
         };
         index.manifests.retain(named);
+        if let (Some(tag), true) = (tag, index.manifests.is_empty() && !all.is_empty()) {
+            return Err(format!("holds no image {tag}, only {all}"));
+        }
         for _ in 0..DEEPEST {
             if !index.layers.is_empty() {
                 let mut found = Vec::new();
@@ -143,7 +149,11 @@ impl Reading {
                 }
                 return Ok(found);
             }
-            let [entry] = index.manifests.as_slice() else { return Err(ambiguous(&index.manifests)) };
+            let entry = match index.manifests.as_slice() {
+                [entry] => entry,
+                [] => return Err("holds no image with layers".to_owned()),
+                several => return Err(ambiguous(several)),
+            };
             index = decode(&entry.digest, &store.manifest(&entry.digest)?)?;
         }
         Err("its indexes are nested too deeply".to_owned())
@@ -164,6 +174,9 @@ impl Reading {
     fn layer(&mut self, store: &mut dyn Store, layer: &Descriptor) -> Result<Vec<Manifest>, String> {
         let mut content = store.layer(&layer.digest, self.left)?;
         self.take(content.len())?;
+        if content.starts_with(ZSTD) {
+            return Err(format!("{}: is compressed with zstd; only gzip is supported", layer.digest));
+        }
         if content.starts_with(&[0x1f, 0x8b]) {
             content = self.read(&mut MultiGzDecoder::new(content.as_slice()))?;
         }
@@ -193,9 +206,13 @@ impl Reading {
 }
 
 fn ambiguous(entries: &[Descriptor]) -> String {
+    format!("holds {} images: name one of {}", entries.len(), names(entries))
+}
+
+/// The tags of images, or the digests of those without one.
+fn names(entries: &[Descriptor]) -> String {
     let name = |entry: &Descriptor| entry.annotations.get(REFERENCE).unwrap_or(&entry.digest).clone();
-    let names: Vec<_> = entries.iter().map(name).collect();
-    format!("holds {} images: name one of {}", entries.len(), names.join(", "))
+    entries.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// The digits of a digest. They become part of a path: nothing but digits passes.

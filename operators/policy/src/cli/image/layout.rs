@@ -15,7 +15,11 @@ pub(super) struct Layout(PathBuf);
 impl Layout {
     /// The layout that a name stands for, and the tag in it; `None` if there is none.
     pub(super) fn open(name: &str) -> Option<(Self, Option<String>)> {
-        let name = name.strip_prefix("oci:").unwrap_or(name);
+        // A folder may be called `oci` itself.
+        Self::at(name).or_else(|| Self::at(name.strip_prefix("oci:")?))
+    }
+
+    fn at(name: &str) -> Option<(Self, Option<String>)> {
         let (folder, tag) = match name.rsplit_once(':') {
             Some((folder, tag)) if !Path::new(name).is_dir() => (folder, Some(tag.to_owned())),
             _ => (name, None),

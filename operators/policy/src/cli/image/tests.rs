@@ -53,7 +53,26 @@ fn archives_and_files_of_a_layout_are_read() {
         assert_eq!(kinds, ["A", "B"], "{image}");
         assert!(manifests[0].path.ends_with("templates/a.yaml"));
     }
-    assert!(load_image(&format!("{name}:v2")).unwrap_err().to_string().contains("holds 0 images"));
+    let error = load_image(&format!("{name}:v2")).unwrap_err().to_string();
+    assert!(error.ends_with("holds no image v2, only v1"), "{error}");
+}
+
+/// The error about a layout whose image has these layers.
+fn refusal(layers: &[&[u8]]) -> String {
+    let folder = layout();
+    let layer = |content: &&[u8]| json!({"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": put(folder.path(), content)});
+    let layers: Vec<_> = layers.iter().map(layer).collect();
+    let manifest = put(folder.path(), json!({ "layers": layers }).to_string().as_bytes());
+    let index = json!({"manifests": [{"digest": manifest}]});
+    std::fs::write(folder.path().join("index.json"), index.to_string()).unwrap();
+    load_image(&folder.path().display().to_string()).unwrap_err().to_string()
+}
+
+#[test]
+fn what_an_image_lacks_is_named() {
+    assert!(refusal(&[]).ends_with("holds no image with layers"));
+    let error = refusal(&[b"\x28\xb5\x2f\xfdx"]);
+    assert!(error.ends_with("is compressed with zstd; only gzip is supported"), "{error}");
 }
 
 #[test]
