@@ -103,7 +103,7 @@ pub struct SearchArgs {
     #[arg(long)]
     pub bundle: Option<String>,
     /// How to print.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 
@@ -115,7 +115,7 @@ Examples:
   webtroller policy list")]
 pub struct ListArgs {
     /// How to print.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 
@@ -148,7 +148,7 @@ pub struct InstallArgs {
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub timeout: Duration,
     /// How to print.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 
@@ -184,7 +184,7 @@ pub struct UpgradeArgs {
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub timeout: Duration,
     /// How to print.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 
@@ -208,7 +208,7 @@ pub struct UninstallArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// How to print.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 

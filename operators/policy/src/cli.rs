@@ -30,6 +30,7 @@ mod sync;
 mod test;
 mod verify;
 mod version;
+mod written;
 
 pub use admission::admission_review;
 pub use bench::{BenchArgs, bench};
@@ -50,3 +51,4 @@ pub use sync::{SyncArgs, sync};
 pub use test::{TestArgs, test};
 pub use verify::{CoverageArgs, EngineChoice, VerifyArgs, coverage, verify};
 pub use version::{VersionArgs, version};
+pub(crate) use written::written;

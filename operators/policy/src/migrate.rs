@@ -59,7 +59,7 @@ pub struct CheckArgs {
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// How to print what was found.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
     /// Objects of each kind to judge by the constraints; 0 for none. Of a dump all are judged.
     #[arg(long, value_name = "COUNT", default_value_t = 100)]

@@ -57,7 +57,7 @@ pub struct ProgressArgs {
     #[arg(long, short)]
     pub namespace: Option<String>,
     /// How to print the tree.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 

@@ -152,7 +152,7 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
         Command::Lint(lint) => Ok(with_streams(|input, out, err| crate::cli::lint(&lint, input, out, err))),
         Command::Coverage(args) => Ok(with_streams(|_, out, err| crate::cli::coverage(&args, out, err))),
         Command::Sync(sync) => Ok(with_streams(|input, out, err| crate::cli::sync(&sync, input, out, err))),
-        Command::Completion { shell } => Ok(shell::complete(shell, &mut std::io::stdout().lock())),
+        Command::Completion { shell } => Ok(with_streams(|_, out, err| shell::complete(shell, out, err))),
         Command::Man { folder } => Ok(shell::manual(&folder, &mut std::io::stderr())),
         Command::Version(version) => Ok(with_streams(|_, out, err| crate::cli::version(&version, out, err))),
         Command::Bench(bench) => {

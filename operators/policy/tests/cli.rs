@@ -204,6 +204,29 @@ fn a_pipe_that_is_named_is_read() {
     assert!(text(&output.stdout).contains("(pipe:1, deny)"), "{}", text(&output.stdout));
 }
 
+/// A pipe gives its text once: messages about what is in it must not wait for another one.
+#[test]
+fn mistakes_in_a_pipe_are_reported() {
+    let folder = checkout();
+    for command in ["test", "lint", "test -o sarif"] {
+        let line = format!(
+            "rm -f pipe; mkfifo pipe; sed 's/not within_limits/not wihtin_limits/' examples/quickstart/template.yaml > pipe & timeout 60 webtroller {command} pipe"
+        );
+        let output = shell(folder.path(), &line);
+        assert_eq!(output.status.code(), Some(1), "{command}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("pipe:1: "), "{command}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn an_image_layout_may_be_called_oci() {
+    let folder = checkout();
+    let line = "mkdir oci; echo '{}' > oci/oci-layout; echo '{\"manifests\": []}' > oci/index.json; webtroller test -i oci:v1";
+    let output = shell(folder.path(), line);
+    let error = text(&output.stderr);
+    assert!(error.contains("webtroller test: oci:v1: holds no image with layers\n"), "{error}");
+}
+
 /// Root and commands have examples.
 #[test]
 fn help_has_examples() {

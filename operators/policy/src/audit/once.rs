@@ -55,7 +55,7 @@ pub struct OnceArgs {
     #[arg(long, value_name = "PATH", conflicts_with = "paths")]
     pub policies: Vec<PathBuf>,
     /// How to print violations.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
     /// Objects per page of a list; 0 for all at once.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]

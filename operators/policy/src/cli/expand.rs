@@ -47,7 +47,7 @@ pub struct ExpandArgs {
     #[command(flatten)]
     pub tempdir: TempDir,
     /// How to print the objects.
-    #[arg(long, short = 'f', value_enum, default_value_t)]
+    #[arg(long, short = 'f', value_enum, default_value_t, ignore_case = true)]
     pub format: Format,
     /// Write the objects to this file, in place of what it holds.
     #[arg(long, short = 'o', value_name = "FILE")]

@@ -20,6 +20,7 @@ use super::judge::{Unplaced, review_of_subject};
 use super::native;
 use super::resource::compiler;
 use super::snippet::{locate, with_carets};
+use super::written;
 use crate::budget::unhurried;
 
 pub(super) use text::{inner, one};
@@ -48,7 +49,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "NAME")]
     pub object: Option<String>,
     /// How to print explanations.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 
@@ -78,8 +79,9 @@ pub fn explain(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
-    match run(args, standard, err) {
-        Ok(text) => u8::from(out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err()),
+    let explained = run(args, standard, err);
+    match explained.and_then(|text| written(&text, out).map_err(|message| vec![message])) {
+        Ok(()) => 0,
         Err(messages) => {
             for message in messages {
                 let _ = writeln!(err, "webtroller explain: {message}");

@@ -47,7 +47,7 @@ pub struct ModelArgs {
     #[arg(long, default_value_t = 3)]
     pub requests: i32,
     /// Output format.
-    #[arg(long, short, value_enum, default_value_t = ModelOutput::Table)]
+    #[arg(long, short, value_enum, default_value_t = ModelOutput::Table, ignore_case = true)]
     pub output: ModelOutput,
 }
 

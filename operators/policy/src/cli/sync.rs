@@ -14,9 +14,11 @@ use serde_json::Value;
 
 use requirement::{Gvk, Requirement};
 
+use super::assemble::counted;
 use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::manifest::{Manifest, ManifestError, Place};
 use super::snippet::with_carets;
+use super::written;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,11 +70,15 @@ pub struct SyncTestArgs {
 /// Runs the command and gives the exit code.
 pub fn sync(args: &SyncArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let SyncCommand::Test(args) = &args.command;
-    match run(args, standard, err) {
-        Ok(templates) => {
-            let _ = writeln!(out, "the requirements of {templates} templates are met");
-            0
-        }
+    let met = run(args, standard, err).and_then(|templates| {
+        let text = match templates {
+            0 => "there is no template among the inputs: nothing was checked\n".to_owned(),
+            _ => format!("the requirements of {} are met\n", counted(templates, "template")),
+        };
+        written(&text, out).map_err(|message| vec![message])
+    });
+    match met {
+        Ok(()) => 0,
         Err(messages) => {
             for message in messages {
                 let _ = writeln!(err, "webtroller sync test: {message}");

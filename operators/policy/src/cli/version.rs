@@ -5,6 +5,8 @@ use std::io::Write;
 use clap::ValueEnum;
 use serde_json::json;
 
+use super::written;
+
 /// The systems that the conformance tests compare with; see docs/conformance.md.
 const COMPATIBLE: [(&str, &str); 4] = [
     ("Gatekeeper", "v3.23.1"),
@@ -22,7 +24,7 @@ Examples:
   webtroller version -o json")]
 pub struct VersionArgs {
     /// How to print them.
-    #[arg(long, short, value_enum, default_value_t)]
+    #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
 
@@ -37,7 +39,7 @@ pub enum Format {
 }
 
 /// Prints the versions.
-pub fn version(args: &VersionArgs, out: &mut dyn Write, _: &mut dyn Write) -> u8 {
+pub fn version(args: &VersionArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let commit = option_env!("WEBTROLLER_COMMIT").filter(|commit| !commit.is_empty()).unwrap_or("unknown");
     let text = match args.output {
         Format::Text => {
@@ -54,7 +56,12 @@ pub fn version(args: &VersionArgs, out: &mut dyn Write, _: &mut dyn Write) -> u8
             format!("{own:#}\n")
         }
     };
-    u8::from(out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err())
+    if let Err(message) = written(&text, out) {
+        // Ignore write errors: stderr is closed.
+        let _ = writeln!(err, "webtroller version: {message}");
+        return 1;
+    }
+    0
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The files that shells and manuals read: made of the same declarations that parse it.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,14 +8,19 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::Args;
+use crate::cli::written;
 
-/// Prints the completions of a shell.
-pub(super) fn complete(shell: Shell, out: &mut dyn Write) -> ExitCode {
+/// Prints the completions of a shell, and returns the exit code.
+pub(super) fn complete(shell: Shell, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "webtroller", &mut script);
-    match out.write_all(&script).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
+    match written(&String::from_utf8_lossy(&script), out) {
+        Ok(()) => 0,
+        Err(message) => {
+            // Ignore write errors: stderr is closed.
+            let _ = writeln!(err, "webtroller completion: {message}");
+            1
+        }
     }
 }
 
@@ -43,7 +48,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(manual(folder.path(), &mut Vec::new()), ExitCode::SUCCESS);
         let mut script = Vec::new();
-        assert_eq!(complete(Shell::Bash, &mut script), ExitCode::SUCCESS);
+        assert_eq!(complete(Shell::Bash, &mut script, &mut Vec::new()), 0);
         let script = String::from_utf8(script).unwrap();
         for command in Args::command().get_subcommands() {
             let name = command.get_name();

@@ -42,15 +42,18 @@ fn run(documents: &[&str], omit: bool) -> (u8, String) {
     };
     let args = SyncArgs { command: SyncCommand::Test(args) };
     let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
-    let mut err = Vec::new();
-    let code = sync(&args, standard, &mut Vec::new(), &mut err);
-    (code, String::from_utf8(err).unwrap())
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = sync(&args, standard, &mut out, &mut err);
+    (code, String::from_utf8(out).unwrap() + &String::from_utf8(err).unwrap())
 }
 
 #[test]
 fn one_kind_of_each_requirement_is_enough() {
-    assert_eq!(run(&[TEMPLATE, SYNCSET, CONFIG, KINDS], false), (0, String::new()));
-    assert_eq!(run(&[TEMPLATE, SYNCSET, CONFIG], true), (0, String::new()));
+    let met = (0, "the requirements of 1 template are met\n".to_owned());
+    assert_eq!(run(&[TEMPLATE, SYNCSET, CONFIG, KINDS], false), met);
+    assert_eq!(run(&[TEMPLATE, SYNCSET, CONFIG], true), met);
+    let nothing = "there is no template among the inputs: nothing was checked\n";
+    assert_eq!(run(&[SYNCSET, CONFIG], true), (0, nothing.to_owned()));
 }
 
 #[test]
