@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
 #![allow(clippy::indexing_slicing, reason = "as above")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../../docs/cli.md");
 const RESOURCES: &str = include_str!("../../../docs/config-validator.md");
@@ -216,6 +219,89 @@ fn mistakes_in_a_pipe_are_reported() {
         assert_eq!(output.status.code(), Some(1), "{command}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains("pipe:1: "), "{command}: {}", text(&output.stderr));
     }
+}
+
+/// Bodies of `violation`, in the language of each; the same for a Pod with the labels `x: yes` and `y: no`.
+const BODIES: [(&str, &str); 18] = [
+    ("v1", "some k, v in input.review.object.metadata.labels\n v == \"no\"\n msg := k"),
+    ("v1", "some k, v in input.review.object.metadata.labels; v == \"zz\"; msg := k"),
+    ("v1", "every v in input.review.object.metadata.labels { v == \"yes\" }\n msg := \"m\""),
+    ("v1", "every k in [\"yes\"] { some v in input.review.object.metadata.labels; v == k }\n msg := \"m\""),
+    (
+        "v1",
+        "xs := [v | some v in input.review.object.metadata.labels; v == \"zz\"]\n count(xs) > 0\n msg := \"m\"",
+    ),
+    (
+        "v1",
+        "xs := {v |\n  some v in input.review.object.metadata.labels\n } # }\n count(xs) == 2\n msg := \"m\"",
+    ),
+    ("v1", "some i\n [\"a\", \"b\"][i] == \"b\"\n i == 0\n msg := \"m\""),
+    ("v1", "some i, j\n [\"a\", \"b\"][i] == \"b\"\n [\"a\", \"b\"][j] == \"a\"\n i > j\n msg := \"m\""),
+    ("v1", "\"yes\" in input.review.object.metadata.labels\n msg := \"m\""),
+    ("v1", "not helped\n msg := \"m\""),
+    ("v1", "helped\n msg := \"m\""),
+    ("v1", "x := input.review.object.nothing\n msg := sprintf(\"%v\", [x])"),
+    (
+        "v1",
+        "input.review.object.metadata.name == \"z\" with input.review.object.metadata as {\"name\": \"z\"}\n msg := \"m\"",
+    ),
+    (
+        "v0",
+        "input.review.object.nothing; msg := \"m\" } { input.review.object.metadata.labels.x; msg := \"n\"",
+    ),
+    ("v0", "input.review.object.nothing; msg := \"m\" } { input.review.object.nothing; msg := \"n\""),
+    ("v0", "any([input.review.object.metadata.labels.x == \"no\"]); msg := \"m\""),
+    ("v0", "msg := input.review.object.metadata.labels[contains]; contains == \"y\""),
+    ("v0", "msg := \"m\"; not helped"),
+];
+
+/// The constraints that a command says are violated, by their kinds.
+fn violated(
+    folder: &Path,
+    command: &str,
+    kind: &str,
+    is_violated: impl Fn(&Value) -> bool,
+) -> BTreeSet<String> {
+    let output = shell(folder, &format!("webtroller {command} bodies.json -o json"));
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let list = list.as_array().unwrap_or_else(|| panic!("{command}: {}", text(&output.stderr)));
+    let kind = |entry: &Value| entry.pointer(kind).and_then(Value::as_str).unwrap_or_default().to_owned();
+    list.iter().filter(|entry| is_violated(entry)).map(kind).collect()
+}
+
+#[test]
+fn what_is_explained_is_what_is_judged() {
+    let folder = checkout();
+    let mut documents = vec![
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"x": "yes", "y": "no"}}}),
+    ];
+    for (number, (version, body)) in BODIES.iter().enumerate() {
+        let heads = if *version == "v1" {
+            ["violation contains {\"msg\": msg} if", "helped if"]
+        } else {
+            ["violation[{\"msg\": msg}]", "helped"]
+        };
+        let rego = format!(
+            "package p\n{} {{\n {body}\n}}\n{} {{ input.review.object.metadata.labels.x == \"no\" }}\n",
+            heads[0], heads[1]
+        );
+        let (kind, name) = (format!("P{number}"), format!("p{number}"));
+        documents.push(json!({"apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": name}, "spec": {
+            "crd": {"spec": {"names": {"kind": kind}}},
+            "targets": [{"target": "admission.k8s.gatekeeper.sh", "code": [{"engine": "Rego", "source": {"version": version, "rego": rego}}]}],
+        }}));
+        documents.push(
+            json!({"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": "c"},
+            "spec": {"match": {"kinds": [{"apiGroups": [""], "kinds": ["Pod"]}]}}}),
+        );
+    }
+    let lines: Vec<_> = documents.iter().map(ToString::to_string).collect();
+    std::fs::write(folder.path().join("bodies.json"), lines.join("\n")).unwrap();
+    let judged = violated(folder.path(), "test", "/constraint/kind", |_| true);
+    let explained = violated(folder.path(), "explain", "/constraint", |entry| entry["violated"] == true);
+    let explained: BTreeSet<_> = explained.iter().map(|id| id.trim_end_matches("/c").to_owned()).collect();
+    assert_eq!(explained, judged);
+    assert!((5..BODIES.len()).contains(&judged.len()), "{judged:?}");
 }
 
 #[test]

@@ -42,7 +42,8 @@ pub(super) fn bodies(question: &Question<'_>) -> Result<Vec<BodyTrace>, Vec<Comp
         let known = is_entry && !rule.has_arguments();
         let steps = if known { question.steps(rule.module, &rule.literals()) } else { Vec::new() };
         let (kind, held) = if is_entry && rule.name == VIOLATION {
-            (BodyKind::Check, steps.iter().all(|step| step.outcome == ExpressionOutcome::Held))
+            let held = steps.iter().all(|step| step.outcome == ExpressionOutcome::Held);
+            (BodyKind::Check, held && (!steps.is_empty() || run.held(rule.module, rule.range)))
         } else {
             (BodyKind::Rule, run.held(rule.module, rule.range))
         };
@@ -97,20 +98,24 @@ impl RulePlace<'_> {
 
     /// The expressions and declarations of the body; an `else` is none.
     fn literals(&self) -> Vec<Range> {
-        let mut literals = literals(&self.module.ranges(), self.range);
+        let mut literals = literals(&self.module.ranges(), self.range, self.text().starts_with('{'));
         literals.retain(|range| !slice(self.module.source(), *range).starts_with("else"));
         literals
     }
 }
 
 /// The expressions directly in the body of a rule: behind its head, in no other expression, before the next rule. The
-/// range that starts where the rule does is its head, and expressions in that are those of comprehensions.
-fn literals(ranges: &[Range], rule: Range) -> Vec<Range> {
-    let heads = ranges.iter().filter(|range| range.start == rule.start);
+/// range that starts where the rule does is its head, and expressions in that are those of comprehensions. A `chained` rule,
+/// the second of `f { a } { b }`, has no head: that range is its body.
+fn literals(ranges: &[Range], rule: Range, chained: bool) -> Vec<Range> {
+    let heads = ranges.iter().filter(|range| range.start == rule.start && !chained);
     let head = heads.map(|range| range.end).min().unwrap_or(rule.start);
     let within = |outer: &Range, inner: &Range| outer.start <= inner.start && inner.end <= outer.end;
-    let inside: Vec<_> =
-        ranges.iter().filter(|range| range.start >= head && range.start < rule.end).collect();
+    let is_body = |range: &Range| chained && range.start == rule.start;
+    let inside: Vec<_> = ranges
+        .iter()
+        .filter(|range| range.start >= head && range.start < rule.end && !is_body(range))
+        .collect();
     let nested = |range: &Range| inside.iter().any(|outer| **outer != *range && within(outer, range));
     inside.iter().copied().filter(|range| !nested(range)).copied().collect()
 }

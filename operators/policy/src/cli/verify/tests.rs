@@ -538,6 +538,22 @@ fn what_some_declares_is_part_of_the_body() {
 }
 
 #[test]
+fn each_of_several_bodies_behind_one_head_is_one() {
+    let folder = folder(SUITE);
+    let chained = "msg := \"bad label\" } { input.review.object.metadata.labels.worse; msg := \"worse\" }";
+    let template = TEMPLATE.replace("msg := \"bad label\" }", chained);
+    fs::write(folder.path().join("template.yaml"), template).unwrap();
+    let (_, text) = covered(folder.path());
+    assert!(text.contains("template.yaml: 2 of 3 exercised\n"), "{text}");
+    assert!(text.contains(": no case violates it\n"), "{text}");
+    let args = VerifyArgs { trace: true, ..args(vec![folder.path().to_owned()]) };
+    let mut out = Vec::new();
+    verify(&args, &mut out, &mut Vec::new());
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains("fails        input.review.object.metadata.labels.worse\n"), "{out}");
+}
+
+#[test]
 fn all_suites_of_a_file_are_run() {
     let folder = folder(&format!("{SUITE}---\n{}", SUITE.replace("violations: no", "violations: 7")));
     let report = report_of(&folder.path().join("suite.yaml"));
