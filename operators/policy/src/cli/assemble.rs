@@ -11,7 +11,9 @@ mod subject;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use constraint_framework::IngestError;
 use constraint_framework::api::{
@@ -99,15 +101,30 @@ pub(super) fn assemble_all(
     compiler: Compiler,
 ) -> Result<Assembly, Vec<ManifestError>> {
     let mut draft = policies(&manifests, compiler);
-    prepare_all(manifests, &draft.expansion).into_iter().for_each(|prepared| draft.take(prepared));
+    let expansion = std::mem::take(&mut draft.expansion);
+    prepare_all(manifests, &expansion, |prepared| draft.take(prepared));
     draft.finish()
 }
 
-/// Everything but the objects.
+/// Everything but the objects. Many objects are compared with one another while the policies are compiled.
 fn policies(manifests: &[Manifest], compiler: Compiler) -> Draft {
+    thread::scope(|scope| {
+        let compared = scope.spawn(|| {
+            let found = warnings::of(manifests).into_iter();
+            found.chain(kinds::warnings(manifests)).collect::<Vec<_>>()
+        });
+        let mut draft = compiled(manifests, compiler);
+        let own = std::mem::take(&mut draft.warnings);
+        draft.warnings = compared.join().unwrap_or_else(|panic| resume_unwind(panic));
+        draft.warnings.extend(own);
+        draft
+    })
+}
+
+/// The policies among manifests, and what is wrong with all of them.
+fn compiled(manifests: &[Manifest], compiler: Compiler) -> Draft {
     let builder = Builder(PolicySetBuilder::new(compiler));
-    let warnings = warnings::of(manifests).into_iter().chain(kinds::warnings(manifests)).collect();
-    let mut draft = Draft { builder, warnings, ..Draft::default() };
+    let mut draft = Draft { builder, ..Draft::default() };
     let (sound, refused): (Vec<_>, Vec<_>) = manifests.iter().partition(|manifest| shape::is_sound(manifest));
     let places = snippet::FieldPlaces::default();
     draft.problems.extend(refused.into_iter().flat_map(|manifest| shape::problems(manifest, &places)));

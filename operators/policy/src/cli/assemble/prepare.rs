@@ -1,7 +1,7 @@
 //! From a manifest to an object that can be judged: what each takes alone, on all cores.
 
 use std::num::NonZeroUsize;
-use std::panic::resume_unwind;
+use std::sync::mpsc;
 use std::thread;
 
 use constraint_framework::expansion::ExpansionTemplates;
@@ -15,23 +15,45 @@ use super::shape::is_sound;
 /// An object, or the reason why it cannot be used.
 pub(super) type Prepared = Result<Subject, ManifestError>;
 
-/// Prepares every manifest, and frees it.
-pub(super) fn prepare_all(mut manifests: Vec<Manifest>, expansion: &ExpansionTemplates) -> Vec<Prepared> {
+/// How many manifests are prepared at a time by one thread.
+const PART: usize = 128;
+
+/// Prepares every manifest, frees it, and gives the object to `take`, in order. While one part is taken, all cores prepare
+/// the next ones: thread 1 of 2 the parts 0, 2, 4, …, and at most two ahead of what is taken.
+pub(super) fn prepare_all(
+    manifests: Vec<Manifest>,
+    expansion: &ExpansionTemplates,
+    mut take: impl FnMut(Prepared),
+) {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let share = manifests.len().div_ceil(cores).max(1);
-    thread::scope(|scope| {
-        let mut threads = Vec::new();
-        while !manifests.is_empty() {
-            let rest = manifests.split_off(share.min(manifests.len()));
-            let own = std::mem::replace(&mut manifests, rest);
-            let work =
-                || own.into_iter().filter_map(|manifest| prepare(&manifest, expansion)).collect::<Vec<_>>();
-            threads.push(scope.spawn(work));
+    let parts = manifests.len().div_ceil(PART);
+    let mut shares: Vec<Vec<Vec<Manifest>>> = vec![Vec::new(); cores.min(parts)];
+    let mut rest = manifests.into_iter();
+    for share in (0..cores.min(parts)).cycle().take(parts) {
+        if let Some(share) = shares.get_mut(share) {
+            share.push(rest.by_ref().take(PART).collect());
         }
-        let joined =
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        joined.flatten().collect()
-    })
+    }
+    thread::scope(|scope| {
+        let start = |share: Vec<Vec<Manifest>>| {
+            let (sender, receiver) = mpsc::sync_channel(1);
+            scope.spawn(move || {
+                for part in share {
+                    let prepared = part.into_iter().filter_map(|manifest| prepare(&manifest, expansion));
+                    // The receiver stays until all are taken, unless that panics.
+                    if sender.send(prepared.collect::<Vec<_>>()).is_err() {
+                        break;
+                    }
+                }
+            });
+            receiver
+        };
+        let receivers: Vec<_> = shares.into_iter().map(start).collect();
+        for receiver in receivers.iter().cycle().take(parts) {
+            // Nothing comes from a thread that panicked, and the scope panics for it.
+            receiver.recv().into_iter().flatten().for_each(&mut take);
+        }
+    });
 }
 
 /// The object of a manifest and what it generates; `None` for what was refused for its shape.

@@ -4,6 +4,7 @@
 //! as they are on every machine, because bounds such as that on aliases count within one of them.
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use go_compat::sigs_yaml::{Placed, YamlError, documents};
@@ -48,16 +49,26 @@ fn cut(text: &str, length: usize) -> Option<usize> {
     length.checked_add(at)?.checked_add(1)
 }
 
+/// Each thread takes the next part when it has read one, so that all end at the same time.
 fn in_parallel(parts: &[Part<'_>]) -> Result<Vec<Placed>, YamlError> {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let read = |share: &[Part<'_>]| share.iter().map(read).collect::<Result<Vec<_>, _>>();
-    let shares: Result<Vec<_>, _> = thread::scope(|scope| {
-        let shares = parts.chunks(parts.len().div_ceil(cores));
-        let threads: Vec<_> = shares.map(|share| scope.spawn(move || read(share))).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        loop {
+            let position = next.fetch_add(1, Ordering::Relaxed);
+            let Some(part) = parts.get(position) else { return Ok(found) };
+            found.push((position, read(part)?));
+        }
+    };
+    let shares: Result<Vec<_>, YamlError> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores.min(parts.len())).map(|_| scope.spawn(work)).collect();
         let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
         joined.map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
-    Ok(shares?.into_iter().flatten().flatten().collect())
+    let mut found: Vec<_> = shares?.into_iter().flatten().collect();
+    found.sort_unstable_by_key(|(position, _)| *position);
+    Ok(found.into_iter().flat_map(|(_, documents)| documents).collect())
 }
 
 fn read((lines, text): &Part<'_>) -> Result<Vec<Placed>, YamlError> {
