@@ -29,36 +29,37 @@ fn add_team(_: &AdmissionRequest, object: &mut Value) -> Result<(), String> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let client = kube::Client::try_default().await?;
-    let hosts = ["127.0.0.1".to_owned()];
-    let first = ServingCertificate::generate(&hosts)?;
+    let (client, hosts) = (kube::Client::try_default().await?, ["127.0.0.1".to_owned()]);
+    let (first, next) = (ServingCertificate::generate(&hosts)?, ServingCertificate::generate(&hosts)?);
     let tls = Tls::new(&first, TlsOptions::default())?;
     let routes = AdmissionRoutes::new()
         .with_handler("/validate", validate(needs_owner))
         .with_handler("/mutate", mutate(add_team));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("https://{}", listener.local_addr()?);
-    let shutdown = Shutdown::default();
+    let (url, shutdown) = (format!("https://{}", listener.local_addr()?), Shutdown::default());
     let server = tokio::spawn(Server::new(listener, routes).with_tls(tls.clone()).run(shutdown.clone()));
 
-    register(&client, &url, Some(&first.authority)).await?;
-    // A dry run tells when the API server has learnt of the registration.
-    while create(&client, "waiting", json!({}), true).await.starts_with("created") {}
-    println!("{}", create(&client, "without-owner", json!({}), false).await);
-    println!("{}", create(&client, "with-owner", json!({"owner": "ann"}), false).await);
-
-    // Trust the next certificate, then serve it, then no longer trust the former one.
-    let next = ServingCertificate::generate(&hosts)?;
-    register(&client, &url, Some(&format!("{}{}", first.authority, next.authority))).await?;
-    tls.replace(&next)?;
-    let owned = || json!({"owner": "ann"});
-    while create(&client, "waiting", owned(), true).await.contains("failed calling webhook") {}
-    register(&client, &url, Some(&next.authority)).await?;
-    println!("rotated: {}", create(&client, "after-rotation", owned(), false).await);
-
+    let ann = || json!({"owner": "ann"});
+    let story = async {
+        register(&client, &url, Some(&first.authority)).await?;
+        // A dry run tells when the API server has learnt of the registration.
+        while create(&client, "waiting", json!({}), true).await.starts_with("created") {}
+        println!("{}", create(&client, "without-owner", json!({}), false).await);
+        println!("{}", create(&client, "with-owner", ann(), false).await);
+        // Trust the next certificate, then serve it, then no longer trust the former one.
+        register(&client, &url, Some(&format!("{}{}", first.authority, next.authority))).await?;
+        tls.replace(&next)?;
+        while create(&client, "waiting", ann(), true).await.contains("failed calling webhook") {}
+        register(&client, &url, Some(&next.authority)).await?;
+        println!("rotated: {}", create(&client, "after-rotation", ann(), false).await);
+        Ok::<(), Box<dyn Error>>(())
+    };
+    let ended = tokio::select! { it = story => it, it = tokio::signal::ctrl_c() => it.map_err(Into::into) };
+    // Whatever has happened: webhooks that nobody answers refuse everything.
     register(&client, &url, None).await?;
     shutdown.drain.cancel();
-    Ok(server.await?)
+    server.await?;
+    ended
 }
 
 /// Registers both webhooks for ConfigMaps in `default`, or removes them where there is no authority to trust.
@@ -78,7 +79,7 @@ async fn register(client: &kube::Client, url: &str, authority: Option<&str>) -> 
                 "name": "example.webtroller.dev", "sideEffects": "None", "admissionReviewVersions": ["v1"],
                 "clientConfig": {"url": format!("{url}{path}"), "caBundle": ByteString(authority.as_bytes().to_vec())},
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
-                "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]
+                "rules": [{"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]
             }]
         });
         api.patch(NAME, &PatchParams::apply(NAME), &Patch::Apply(configuration)).await?;

@@ -7,7 +7,7 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 /// Its namespaces have names of their own, so all rights are for all namespaces.
 pub(crate) fn declarations() -> Vec<Declaration> {
     let registers =
-        |resource: &str| Access::to(ADMISSION, resource).named("one-rule-*").everywhere().creates();
+        |resource: &str| Access::to(ADMISSION, resource).named("one-rule-*").everywhere().creates().deletes();
     let asks = Access::to("apps", "deployments").everywhere().creates().deletes();
     let summary =
         "Puts one rule in force in four forms, a namespace each, and asks all about the same Deployments.";

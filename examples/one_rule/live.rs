@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use examples::Cluster;
-use examples::cluster::bounded;
+use examples::cluster::{bounded, is_not_found};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use k8s_openapi::ByteString;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::client::Body;
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
@@ -24,6 +24,10 @@ use crate::verdict::Verdict;
 const DEADLINE: Duration = Duration::from_secs(60);
 const PERIOD: Duration = Duration::from_millis(100);
 const MANAGER: &str = "one-rule";
+const ADMISSION: &str = "admissionregistration.k8s.io/v1";
+
+/// The forms, each in force in a namespace of its own.
+pub(crate) const FORMS: [&str; 5] = ["own", "native", "inverted", "warn", "audit"];
 
 /// The API server. What is made in it begins with the name of the cluster's namespace, which itself is not made.
 pub(crate) struct Live {
@@ -49,13 +53,39 @@ impl Live {
         self.apply("v1", "Namespace", &namespace, labels).await?;
         for (name, replicas) in BEFORE {
             let case = Case { name, method: Method::POST, path: "", body: deployment(name, json!(replicas)) };
-            let created = self.send(form, &case, false).await?;
-            // 409: a former run has left it.
-            anyhow::ensure!(
-                created.status().is_success() || created.status() == 409,
-                "{name}: {}",
-                created.status()
-            );
+            let created = async {
+                let mut ticks = interval(PERIOD);
+                loop {
+                    ticks.tick().await;
+                    let status = self.send(form, &case, false).await?.status();
+                    // 409: a former run has left it. What was withdrawn is enforced for a moment more.
+                    if status.is_success() || status == 409 {
+                        return anyhow::Ok(());
+                    }
+                }
+            };
+            timeout(DEADLINE, created).await.with_context(|| format!("{name} cannot be created"))??;
+        }
+        Ok(())
+    }
+
+    /// Takes every form out of force, also what a run has left that was killed: its webhook has nobody who answers, and refuses all.
+    /// The namespaces stay, with the Deployments that are older than the rule.
+    pub(crate) async fn withdraw(&self) -> Result<()> {
+        for form in FORMS {
+            let name = self.namespace(form);
+            let policy = ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"];
+            let kinds = if form == "own" { &["ValidatingWebhookConfiguration"][..] } else { &policy };
+            for kind in kinds {
+                let (api, parameters) = (api(&self.cluster, ADMISSION, kind), DeleteParams::default());
+                let deleted = bounded(api.delete(&name, &parameters)).await;
+                match deleted {
+                    Err(error) if !is_not_found(&error) => {
+                        return Err(error.context(format!("{kind} {name}")));
+                    }
+                    _ => {}
+                }
+            }
         }
         Ok(())
     }
@@ -71,8 +101,7 @@ impl Live {
             "clientConfig": {"url": format!("{url}/validate"), "caBundle": ByteString(authority.as_bytes().to_vec())},
             "namespaceSelector": self.only("own"), "rules": rules, "timeoutSeconds": 10,
         }]});
-        let version = "admissionregistration.k8s.io/v1";
-        self.apply(version, "ValidatingWebhookConfiguration", &self.namespace("own"), configuration).await
+        self.apply(ADMISSION, "ValidatingWebhookConfiguration", &self.namespace("own"), configuration).await
     }
 
     /// Puts a policy in force in the namespace of a form.
@@ -96,12 +125,9 @@ impl Live {
     }
 
     async fn apply(&self, version: &str, kind: &str, name: &str, fields: Value) -> Result<()> {
-        let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        let mut object =
-            json!({"apiVersion": resource.api_version, "kind": kind, "metadata": {"name": name}});
+        let mut object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}});
         json_patch::merge(&mut object, &fields);
-        let api: Api<DynamicObject> = Api::all_with(self.cluster.client.clone(), &resource);
+        let api = api(&self.cluster, version, kind);
         let applied =
             bounded(api.patch(name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(object))).await;
         applied.map(drop).with_context(|| format!("{kind} {name}"))
@@ -154,4 +180,11 @@ impl Live {
             Request::builder().method(case.method.clone()).uri(path).header("Content-Type", content);
         bounded(self.cluster.client.send(request.body(Body::from(body))?)).await
     }
+}
+
+/// The objects of a kind without namespaces.
+fn api(cluster: &Cluster, version: &str, kind: &str) -> Api<DynamicObject> {
+    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    Api::all_with(cluster.client.clone(), &resource)
 }

@@ -19,7 +19,7 @@ mod own;
 mod verdict;
 
 use admission_server::{Server, ServingCertificate, Shutdown, Tls, TlsOptions};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Parser;
 use control_plane::ControlPlane;
 use examples::{Cluster, Declared};
@@ -27,7 +27,7 @@ use kube::Config;
 use serde_json::{Value, json};
 
 use crate::cases::{Case, cases, deployment};
-use crate::live::Live;
+use crate::live::{FORMS, Live};
 use crate::offline::{ENFORCED, Modes, Offline};
 use crate::own::LastRequest;
 use crate::verdict::{Verdict, print_table};
@@ -54,7 +54,8 @@ async fn main() -> Result<()> {
         None => Config::infer().await.context("no cluster: set KUBECONFIG, or add `-- --demo`")?,
     };
     let live = Live::new(Cluster::connect(config, "one-rule", "one-rule", None)?);
-    for form in ["own", "native", "inverted", "warn", "audit"] {
+    live.withdraw().await?;
+    for form in FORMS {
         live.prepare(form).await?;
     }
 
@@ -68,10 +69,13 @@ async fn main() -> Result<()> {
         live.register_webhook(&url, &certificate.authority).await?;
         ask(&live, &requests).await
     };
-    tokio::select! {
+    let asked = tokio::select! {
         asked = asking => asked,
-        () = serving => bail!("the webhook has ended"),
-    }
+        () = serving => Err(anyhow!("the webhook has ended")),
+        _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted")),
+    };
+    // Nobody answers the webhook after that.
+    asked.and(live.withdraw().await)
 }
 
 async fn ask(live: &Live, requests: &LastRequest) -> Result<()> {

@@ -13,7 +13,7 @@ use kube::runtime::controller::{Action, Error};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::Event;
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch::{self, Receiver};
 use tracing::Instrument;
@@ -176,17 +176,5 @@ pub fn mapped<W, K: Resource<DynamicType = ()>>(
     events.flat_map(move |object| {
         let found: Vec<_> = concerned(&object).iter().map(|it| ObjectRef::from_obj(it.as_ref())).collect();
         futures::stream::iter(found)
-    })
-}
-
-/// As [`mapped`], to the object that a label names.
-pub fn named_by_label<W: Resource, K: Resource<DynamicType = ()>>(
-    events: impl Stream<Item = W>,
-    label: &str,
-) -> impl Stream<Item = ObjectRef<K>> {
-    events.filter_map(move |object| {
-        let name = object.labels().get(label);
-        let reference = name.map(|name| ObjectRef::new(name).within(&object.namespace().unwrap_or_default()));
-        std::future::ready(reference)
     })
 }

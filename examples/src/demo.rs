@@ -8,10 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use control_plane::ControlPlane;
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::DeleteParams;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, DeleteParams, PostParams};
 use kube::core::Selector;
 use kube::{Config, Resource};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::timeout;
 use watch_manager::Interest;
@@ -58,8 +60,14 @@ impl Demo {
             Some(plane) => plane.config(),
             None => Config::infer().await?,
         };
+        let cluster = Cluster::connect(config, &arguments.namespace, "user", None)?;
+        if plane.is_some() && arguments.namespace != "default" {
+            let namespace = json!({"metadata": {"name": arguments.namespace}});
+            let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
+            bounded(namespaces.create(&PostParams::default(), &serde_json::from_value(namespace)?)).await?;
+        }
         Ok(Self {
-            cluster: Cluster::connect(config, &arguments.namespace, "user", None)?,
+            cluster,
             kubeconfig: plane.as_ref().map(|plane| plane.kubeconfig().to_owned()),
             kill: arguments.kill.clone(),
             freeze: arguments.freeze.clone(),
@@ -241,7 +249,6 @@ impl Demo {
         for (_, running) in std::mem::take(&mut self.running) {
             running.detach().await;
         }
-        print("\nThe end.");
     }
 }
 

@@ -40,7 +40,7 @@ pub mod trace;
 pub use arguments::{Arguments, Declared, Place};
 pub use cluster::Cluster;
 pub use condition::Condition;
-pub use control::{Watched, controller, drive, mapped, named_by_label, watched};
+pub use control::{Watched, controller, drive, mapped, watched};
 pub use demo::Demo;
 pub use failpoint::Failpoint;
 pub use kind::TypeOf;

@@ -88,7 +88,7 @@ async fn begin<P: Pattern>(arguments: &Arguments) -> Result<()> {
             () = interrupted => Err(anyhow!("the demo was interrupted")),
         };
         demo.end(P::ROLES).await;
-        return told;
+        return told.inspect(|()| print("\nThe end."));
     }
     control::<P>(arguments).await
 }

@@ -21,6 +21,8 @@ use crate::reports::{self, Reports};
 
 /// After a plug-in has failed; the breaker's pause is as long.
 const AGAIN: Duration = Duration::from_secs(1);
+/// While this process calls a plug-in for the first time.
+const SOON: Duration = Duration::from_millis(100);
 
 struct Placement {
     cluster: Cluster,
@@ -35,7 +37,7 @@ struct Placement {
 }
 
 pub(crate) fn declaration() -> Declaration {
-    let report = ["/entries", "/pod", "/shard", "/metadata/labels"];
+    let report = ["/entries", "/pod", "/shard", "/metadata/labels", "/metadata/ownerReferences"];
     Declaration::new(
         "placement",
         "Asks every plug-in that an Extension has registered, and takes the zone that is left.",
@@ -105,6 +107,9 @@ async fn register(extension: Arc<Extension>, placement: Arc<Arc<Placement>>) -> 
         }
     }
     let again = failure.as_ref().is_some_and(|(reason, _)| *reason == "DiscoveryFailed");
+    if failure.is_none() && known.as_ref().is_some_and(|endpoint| endpoint.known().circuit == "Open") {
+        failure = Some(("CircuitOpen", "its last calls have failed: is the plug-in running?".to_owned()));
+    }
     placement.reports.report(extension, known.as_deref(), failure);
     placement.reports.keep(&placement.registry.state());
     Ok(if again { Action::requeue(AGAIN) } else { Action::await_change() })
@@ -165,6 +170,10 @@ async fn place(machine: Arc<Machine>, placement: Arc<Arc<Placement>>) -> Result<
     let (mut asked, mut ignored) = (Vec::new(), Vec::new());
     for extension in placement.registered_for(machine).await? {
         let name = extension.name_any();
+        if !placement.reports.has(&extension) {
+            // A controller that has just started does not leave out what others call already.
+            return Ok(Action::requeue(SOON));
+        }
         if !placement.is_discovered(&extension) {
             let why = format!("{name}: its plug-in has not answered the discovery call: is it running?");
             report(cluster, machine, None, ("WaitingForExtension", &why)).await?;
@@ -183,7 +192,11 @@ async fn place(machine: Arc<Machine>, placement: Arc<Arc<Placement>>) -> Result<
         }
     }
     let zone = question.zones.first().map(|zone| zone.name.clone());
-    let message = [vec![format!("asked {}", asked.join(", "))], ignored].concat().join("; ");
+    let asked = (!asked.is_empty()).then(|| format!("asked {}", asked.join(", ")));
+    let mut message = asked.into_iter().chain(ignored).collect::<Vec<_>>().join("; ");
+    if message.is_empty() {
+        "no plug-in is registered for it".clone_into(&mut message);
+    }
     report(cluster, machine, zone, ("Placed", &message)).await?;
     Ok(Action::await_change())
 }

@@ -66,12 +66,18 @@ impl Reports {
     pub(crate) fn report(&self, of: &Extension, called: Option<&Endpoint>, failure: Option<Reason>) {
         let known = called.map(Endpoint::known).unwrap_or_default();
         let reason = failure.as_ref().map_or("Discovered", |(reason, _)| reason);
-        self.say(of, format!("Extension {}: {reason} {known}", of.name_any()));
+        self.say(of, format!("Extension {}: {reason}{known}", of.name_any()));
         // A plug-in that comes later, or back, is called then: the Extension needs no repair.
         let error = |(reason, message)| PodError::new(reason, message).class(Failure::Transient);
         let outcome = failure.map_or(Ok(()), |failure| Err(vec![error(failure)]));
         let generation = of.metadata.generation.unwrap_or_default();
         self.reporter.ingested(&ParentKey::of(of, &()), generation, outcome, known);
+    }
+
+    /// Returns true if anything has been reported about it: it is called, or was tried to be.
+    pub(crate) fn has(&self, extension: &Extension) -> bool {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.contains_key(&ParentKey::of(extension, &()))
     }
 
     fn say(&self, of: &Extension, text: String) {
@@ -98,7 +104,10 @@ impl Reports {
 /// As a line of the story.
 impl std::fmt::Display for Known {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.endpoint.is_empty() {
+            return Ok(());
+        }
         let busy = if self.saturated { ", saturated" } else { "" };
-        write!(f, "{}, circuit {}{busy}", self.version, self.circuit)
+        write!(f, " {}, circuit {}{busy}", self.version, self.circuit)
     }
 }

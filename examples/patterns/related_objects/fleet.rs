@@ -13,7 +13,9 @@ use kube::{Resource, ResourceExt};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::kinds::{self, FLEET, Fleet, FleetStatus, MachineSet, REVISION, TEMPLATE, Template};
+use crate::kinds::{
+    self, FLEET, Fleet, FleetStatus, MachineSet, REVISION, TEMPLATE, Template, controller_of, set_controller,
+};
 use crate::rollout::{self, Share};
 
 struct Fleets {
@@ -34,9 +36,13 @@ pub(crate) fn declaration() -> Declaration {
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     let fleets = examples::controller::<Fleet>(&cluster, ());
-    // By label and not by owner, so that a MachineSet without an owner wakes the Fleet that may adopt it.
+    let all = fleets.store();
     let (sets, events) = examples::watched::<MachineSet>(&cluster);
-    let fleets = fleets.reconcile_on(examples::named_by_label(events, FLEET));
+    // A MachineSet concerns the Fleet that owns it, which may have to release it, and the one that may adopt it.
+    let fleets = fleets.reconcile_on(examples::mapped(events, move |set: &MachineSet| {
+        let concerned = |fleet: &Arc<Fleet>| owns(fleet, set) || selects(fleet, set);
+        all.state().into_iter().filter(concerned).collect()
+    }));
     drive(fleets, Fleets { cluster, sets }, reconcile).await
 }
 
@@ -45,9 +51,14 @@ async fn reconcile(fleet: Arc<Fleet>, context: Arc<Fleets>) -> Result<Action> {
     if fleet.metadata.deletion_timestamp.is_some() {
         return Ok(Action::await_change());
     }
-    let mut sets = sets_of(fleet, context.sets.all().await?);
-    let name = format!("{}-{}", fleet.name_any(), digest(&fleet.spec.template));
-    let current = sets.iter().position(|set| set.name_any() == name).map(|index| sets.remove(index));
+    let all = context.sets.all().await?;
+    for set in all.iter().filter(|set| owns(fleet, set) && !selects(fleet, set)) {
+        set_controller(cluster, set.as_ref(), None, fleet.uid()).await?;
+    }
+    let mut sets = sets_of(fleet, &all);
+    let current = sets.iter().position(|set| set.spec.template == fleet.spec.template);
+    let current = current.map(|index| sets.remove(index));
+    let name = current.as_ref().map_or_else(|| free_name(fleet, &all), |set| set.name_any());
     sets.sort_by_key(|set| revision(set));
     let newest = sets.last().map(|set| revision(set)).unwrap_or_default();
     let own = current.as_deref().map(revision).unwrap_or_default();
@@ -66,16 +77,29 @@ async fn reconcile(fleet: Arc<Fleet>, context: Arc<Fleets>) -> Result<Action> {
     Ok(Action::await_change())
 }
 
+fn owns(fleet: &Fleet, set: &MachineSet) -> bool {
+    fleet.uid().is_some() && controller_of(set) == fleet.uid()
+}
+
+fn selects(fleet: &Fleet, set: &MachineSet) -> bool {
+    set.labels().get(FLEET) == Some(&fleet.name_any())
+}
+
 /// Those that carry the Fleet's label, and belong to it or to no controller.
-fn sets_of(fleet: &Fleet, sets: Vec<Arc<MachineSet>>) -> Vec<Arc<MachineSet>> {
-    let name = fleet.name_any();
-    let ours = |set: &Arc<MachineSet>| {
-        let labelled = set.labels().get(FLEET).is_some_and(|label| *label == name);
-        let owned_by = set.owner_references().first().map(|owner| owner.uid.clone());
-        let ours = owned_by.is_none() || owned_by == fleet.uid();
-        labelled && ours && set.metadata.deletion_timestamp.is_none()
+fn sets_of(fleet: &Fleet, sets: &[Arc<MachineSet>]) -> Vec<Arc<MachineSet>> {
+    let ours = |set: &&Arc<MachineSet>| {
+        let free = controller_of(set.as_ref()).is_none();
+        selects(fleet, set) && (free || owns(fleet, set)) && set.metadata.deletion_timestamp.is_none()
     };
-    sets.into_iter().filter(ours).collect()
+    sets.iter().filter(ours).cloned().collect()
+}
+
+/// The name of a new MachineSet: one that was released still has the name that it would have.
+fn free_name(fleet: &Fleet, sets: &[Arc<MachineSet>]) -> String {
+    let (fleet, template) = (fleet.name_any(), &fleet.spec.template);
+    let mut names = (0..=u32::MAX).map(|number| format!("{fleet}-{}", digest(template, number)));
+    let is_free = |name: &String| !sets.iter().any(|set| set.name_any() == *name);
+    names.find(is_free).unwrap_or_default()
 }
 
 /// States what a MachineSet should be: also the owner, which adopts one that has none.
@@ -93,7 +117,9 @@ async fn scale(
     if before.is_some_and(stays) {
         return Ok(());
     }
-    let labels = json!({FLEET: fleet.name_any(), TEMPLATE: digest(template)});
+    // The end of the name tells the MachineSets of a Fleet apart, also those of one template.
+    let template_label = name.rsplit('-').next().unwrap_or_default();
+    let labels = json!({FLEET: fleet.name_any(), TEMPLATE: template_label});
     let spec = json!({"replicas": wanted, "selector": labels, "template": template});
     let metadata = json!({"labels": labels, "annotations": {REVISION: revision.to_string()}, "ownerReferences": [owner]});
     let fields = json!({"metadata": metadata, "spec": spec});
@@ -113,7 +139,7 @@ async fn scale(
 /// A Fleet that is deleted without its MachineSets gives them up. If its controller does not see that yet and takes one back, garbage
 /// collection deletes it: its owner does not exist.
 async fn adoptable(cluster: &Cluster, fleet: &Fleet, set: &MachineSet) -> Result<bool> {
-    if set.owner_references().is_empty() { cluster.is_live(&cluster.api(), fleet).await } else { Ok(true) }
+    if controller_of(set).is_none() { cluster.is_live(&cluster.api(), fleet).await } else { Ok(true) }
 }
 
 /// Deletes the oldest MachineSets that are empty, beyond the limit of the history.
@@ -153,8 +179,10 @@ pub(crate) fn revision(set: &MachineSet) -> u64 {
     set.annotations().get(REVISION).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// Eight hexadecimal digits of a template.
-fn digest(template: &Template) -> String {
-    let digest = Sha256::digest(serde_json::to_vec(template).unwrap_or_default());
+/// Eight hexadecimal digits of a template, others for each number.
+fn digest(template: &Template, number: u32) -> String {
+    let mut text = serde_json::to_vec(template).unwrap_or_default();
+    text.extend((number > 0).then(|| number.to_be_bytes()).into_iter().flatten());
+    let digest = Sha256::digest(text);
     digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }

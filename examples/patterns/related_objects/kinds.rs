@@ -1,12 +1,20 @@
 //! The three kinds. A Fleet is to a MachineSet what a Deployment is to a ReplicaSet.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
+use anyhow::Result;
 use controller_declaration::Access;
-use examples::Condition;
-use kube::CustomResource;
+use examples::cluster::bounded;
+use examples::{Cluster, Condition};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{Patch, PatchParams};
+use kube::{CustomResource, Resource, ResourceExt};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 pub(crate) const GROUP: &str = "related-objects.example.com";
 /// The label by which a Fleet finds its MachineSets, and which it puts into their selectors.
@@ -61,7 +69,8 @@ pub(crate) struct MachineSetSpec {
     pub(crate) replicas: u32,
     /// Labels of its Machines: those without an owner that have them are adopted, and its own that lose one are released. Without a
     /// label it would adopt all.
-    #[schemars(extend("minProperties" = 1))]
+    #[schemars(extend("minProperties" = 1, "maxProperties" = 16))]
+    #[schemars(extend("x-kubernetes-validations" = [{"rule": "self == oldSelf", "message": "cannot be changed: its Machines would be left behind"}]))]
     pub(crate) selector: BTreeMap<String, String>,
     pub(crate) template: Template,
 }
@@ -96,6 +105,35 @@ pub(crate) fn machine_sets() -> Access {
 /// The Machines, likewise.
 pub(crate) fn machines() -> Access {
     Access::to(GROUP, "machines").watches()
+}
+
+/// The uid of the controller of an object; other owners may be there too.
+pub(crate) fn controller_of(object: &impl ResourceExt) -> Option<String> {
+    let is_controller = |owner: &&OwnerReference| owner.controller == Some(true);
+    object.owner_references().iter().find(is_controller).map(|owner| owner.uid.clone())
+}
+
+/// Makes `owner` the controller of an object, or takes `released` out of its owners. The resource version makes it a decision about the
+/// object as it was read: of two that want to adopt it, one fails.
+pub(crate) async fn set_controller<K>(
+    cluster: &Cluster,
+    object: &K,
+    owner: Option<OwnerReference>,
+    released: Option<String>,
+) -> Result<()>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let stay =
+        object.owner_references().iter().filter(|found| Some(&found.uid) != released.as_ref()).cloned();
+    let owners: Vec<_> = stay.chain(owner).collect();
+    let version = object.resource_version();
+    let patch = Patch::Merge(json!({"metadata": {"ownerReferences": owners, "resourceVersion": version}}));
+    let parameters = PatchParams { field_manager: Some(cluster.role.clone()), ..PatchParams::default() };
+    bounded(cluster.api::<K>().patch(&object.name_any(), &parameters, &patch)).await?;
+    let (kind, name) = (K::kind(&()), object.name_any());
+    cluster.say(format!("{kind} {name} is {}", if released.is_some() { "released" } else { "adopted" }));
+    Ok(())
 }
 
 // === impl Machine ===

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use controller_declaration::Declaration;
-use examples::cluster::bounded;
 use examples::{Cluster, Watched, drive, trace};
-use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use crate::kinds::{self, Machine, MachineSet, MachineSetStatus};
+use crate::kinds::{self, Machine, MachineSet, MachineSetStatus, controller_of, set_controller};
 
 struct Sets {
     cluster: Cluster,
@@ -59,15 +57,15 @@ async fn reconcile(set: Arc<MachineSet>, context: Arc<Sets>) -> Result<Action> {
     for machine in all.iter().filter(|machine| machine.metadata.deletion_timestamp.is_none()) {
         match (owns(set, machine), selects(set, machine)) {
             (true, true) => ours.push(Arc::clone(machine)),
-            (false, true) if machine.owner_references().is_empty() => {
+            (false, true) if controller_of(machine.as_ref()).is_none() => {
                 // As for the Fleet: one that is deleted gives its Machines up.
                 if !cluster.is_live(&cluster.api(), set).await? {
                     return Ok(Action::await_change());
                 }
-                set_owner(cluster, machine, Some(set)).await?;
+                set_controller(cluster, machine.as_ref(), set.controller_owner_ref(&()), None).await?;
                 ours.push(Arc::clone(machine));
             }
-            (true, false) => set_owner(cluster, machine, None).await?,
+            (true, false) => set_controller(cluster, machine.as_ref(), None, set.uid()).await?,
             (false, _) => {}
         }
     }
@@ -100,18 +98,5 @@ async fn create(cluster: &Cluster, set: &MachineSet, name: &str) -> Result<()> {
     let fields = json!({"metadata": metadata, "spec": {"image": set.spec.template.image}});
     cluster.apply::<Machine>(name, fields).await?;
     cluster.say(format!("Machine {name} is created"));
-    Ok(())
-}
-
-/// Adopts or releases. The resource version makes it a decision about the Machine as it was read: of two sets that want to
-/// adopt it, one fails.
-async fn set_owner(cluster: &Cluster, machine: &Machine, set: Option<&MachineSet>) -> Result<()> {
-    let (name, version) = (machine.name_any(), machine.resource_version());
-    let owners: Vec<_> = set.and_then(|set| set.controller_owner_ref(&())).into_iter().collect();
-    let verb = if set.is_some() { "adopted" } else { "released" };
-    let patch = Patch::Merge(json!({"metadata": {"ownerReferences": owners, "resourceVersion": version}}));
-    let parameters = PatchParams { field_manager: Some(cluster.role.clone()), ..PatchParams::default() };
-    bounded(cluster.api::<Machine>().patch(&name, &parameters, &patch)).await?;
-    cluster.say(format!("Machine {name} is {verb}"));
     Ok(())
 }

@@ -63,9 +63,13 @@ async fn four_forms_of_a_rule_are_asked_about_the_same_deployments() {
     std::fs::write(&kubeconfig, kubeconfig_as(plane, "one-rule")).unwrap();
     let mut command = Command::new(program("one_rule"));
     command.env("KUBECONFIG", kubeconfig).kill_on_drop(true);
-    let output = timeout(Duration::from_secs(600), command.output()).await.expect("it must end").unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let mut said = String::new();
+    // What a run leaves is not in the way of the next.
+    for _ in 0..2 {
+        let output = timeout(Duration::from_secs(600), command.output()).await.expect("it must end").unwrap();
+        said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    }
     let (said, expected) = (words(&said), [words(TABLE), words(MODES)]);
     for table in expected {
         assert!(said.windows(table.len()).any(|lines| lines == table), "{table:#?} is not in {said:#?}");

@@ -36,9 +36,12 @@ async fn check(told: &Told) {
 #[tokio::test]
 async fn plug_ins_come_go_and_are_upgraded_under_load_without_a_failed_machine() {
     let told = tell("out_of_process_plugins", &[]).await;
-    // It withdraws its report when it is asked to end, and the story ends without that.
-    let withdraws = "placement: declared and never made: delete podreports.status.webtroller.dev";
-    told.check_declarations(&[withdraws]).await;
+    // A process withdraws its report when it is asked to end, and the story ends without that; its report has an owner in a pod.
+    told.check_declarations(&[
+        "placement: declared and never made: delete podreports.status.webtroller.dev",
+        "placement: declared and never written: /metadata/ownerReferences of podreports.status.webtroller.dev",
+    ])
+    .await;
     check(&told).await;
     assert!(!told.errors.contains("reconciler for object Machine"), "{}", told.errors);
     let (calm, failing) = told.story.split_once("\n4. ").unwrap();
@@ -60,6 +63,12 @@ async fn a_controller_or_plug_in_that_is_killed_at_any_write_converges_at_its_ne
 #[tokio::test]
 async fn an_aggregator_that_is_killed_at_any_write_converges_at_its_next_start() {
     kill_at_every_write("out_of_process_plugins", "aggregator", check).await;
+}
+
+/// Its Lease is taken over, and what it does late changes nothing.
+#[tokio::test]
+async fn an_aggregator_that_is_frozen_is_replaced() {
+    check(&tell("out_of_process_plugins", &["--freeze", "aggregator:3"]).await).await;
 }
 
 /// Two processes call the plug-in, and one of them is killed.

@@ -1,8 +1,16 @@
 //! Fleet, MachineSet, Machine: rollout, rollback, adoption, release, and both ways to delete.
 
-use serde_json::Value;
+use std::time::Duration;
 
-use crate::stage::{Told, freeze_at_every_write, kill_at_every_write, tell, tell_twice};
+use futures::StreamExt;
+use serde_json::Value;
+use tokio::time::timeout;
+use watch_manager::{GroupVersionKind, Interest};
+
+use crate::stage::{
+    Told, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, plane, start, tell,
+    tell_twice,
+};
 
 const GROUP: &str = "related-objects.example.com";
 
@@ -28,6 +36,47 @@ async fn a_fleet_rolls_out_and_back_and_is_deleted_both_ways() {
     for text in ["is released", "is adopted", "(revision 2) is forgotten", "(revision 4, v1)"] {
         assert!(told.story.contains(text), "{text} is missing in\n{}", told.story);
     }
+}
+
+/// Released as a whole: its Machines run on, and the Fleet gets others. Its selector cannot be changed instead.
+#[tokio::test]
+async fn a_machine_set_that_loses_its_label_is_released_and_replaced() {
+    let (namespace, pattern) = (&namespace().await, "related_objects");
+    install(pattern, namespace).await;
+    let mut processes = Vec::new();
+    for role in ["fleet", "machineset", "machine"] {
+        processes.push(start(pattern, &[role], namespace).await);
+    }
+    let fleet = include_str!("../../patterns/related_objects/objects.yaml");
+    kubectl(namespace, &["apply", "--server-side", "-f", "-"], fleet).await;
+    let is_full = |set: &Value| set["status"]["ready"] == 2;
+    let first = machine_sets(namespace, |sets| sets.len() == 1 && is_full(&sets[0])).await;
+    let set = format!("machinesets.{GROUP}/{}", first[0]["metadata"]["name"].as_str().unwrap());
+
+    let patch = r#"{"spec": {"selector": {"other": "label"}}}"#;
+    let arguments = ["--namespace", namespace, "patch", &set, "--type=merge", "-p", patch];
+    let refused = plane().await.kubectl().args(arguments).output().await.unwrap();
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("cannot be changed: its Machines would be left behind"), "{message}");
+
+    let label = format!("{GROUP}/fleet=elsewhere");
+    kubectl(namespace, &["label", "--overwrite", &set, &label], "").await;
+    let is_released = |set: &Value| set["metadata"]["ownerReferences"].is_null();
+    let both = |sets: &[Value]| {
+        let (released, owned): (Vec<&Value>, Vec<&Value>) = sets.iter().partition(|set| is_released(set));
+        released.len() == 1 && owned.len() == 1 && is_full(owned[0]) && is_full(released[0])
+    };
+    machine_sets(namespace, both).await;
+    let fleet = format!("fleets.{GROUP}/web");
+    kubectl(namespace, &["wait", "--timeout=60s", "--for=condition=Complete", &fleet], "").await;
+}
+
+/// The MachineSets of a namespace, once they are so.
+async fn machine_sets(namespace: &str, are: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let interest = Interest::new(GroupVersionKind::gvk(GROUP, "v1", "MachineSet")).namespaces([namespace]);
+    let states = examples::states::<Value>(&plane().await.client().unwrap(), interest).map(Result::unwrap);
+    let mut first = std::pin::pin!(states.filter(|found| std::future::ready(are(found))));
+    timeout(Duration::from_secs(120), first.next()).await.expect("no such MachineSets").unwrap()
 }
 
 #[tokio::test]
