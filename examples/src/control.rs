@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use futures::{Stream, StreamExt, TryFutureExt};
+use kube::Resource;
 use kube::runtime::Controller;
 use kube::runtime::controller::{Action, Error};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::Event;
-use kube::Resource;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch::{self, Receiver};
 use tracing::Instrument;
