@@ -40,15 +40,6 @@ async fn every_pattern_runs_in_the_cluster_of_a_kubeconfig() {
         }
         let folder = examples.join("patterns").join(pattern);
         let _running = reader.follow(pattern, &folder, others, visible).await;
-        for lines in further_steps(&page) {
-            reader.type_in(lines).await;
-        }
+        reader.type_in_the_rest(&page).await;
     }
-}
-
-/// The blocks of commands after the first one for a cluster of the reader.
-fn further_steps(page: &str) -> impl Iterator<Item = &str> {
-    let in_a_cluster = page.split("In the cluster of your kubeconfig").nth(1).unwrap_or_default();
-    let part = in_a_cluster.split("\n## ").next().unwrap_or_default();
-    part.split("```sh\n").skip(2).filter_map(|block| block.split("```").next())
 }

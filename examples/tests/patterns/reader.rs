@@ -49,8 +49,17 @@ impl Reader {
         processes
     }
 
-    /// Types the lines of a page into a shell, which ends with the first command that fails.
-    pub(crate) async fn type_in(&self, lines: &str) {
+    /// Types the blocks of commands of a page after the first one for a cluster of the reader, each into a shell of its own.
+    pub(crate) async fn type_in_the_rest(&self, page: &str) {
+        let in_a_cluster = page.split("In the cluster of your kubeconfig").nth(1).unwrap_or_default();
+        let part = in_a_cluster.split("\n## ").next().unwrap_or_default();
+        for lines in part.split("```sh\n").skip(2).filter_map(|block| block.split("```").next()) {
+            self.type_in(lines).await;
+        }
+    }
+
+    /// A shell ends with the first command that fails.
+    async fn type_in(&self, lines: &str) {
         let kubectl = self.plane.kubectl();
         let programs = Path::new(kubectl.as_std().get_program()).parent().unwrap();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());

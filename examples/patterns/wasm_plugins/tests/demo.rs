@@ -42,7 +42,9 @@ async fn a_controller_that_is_killed_at_any_write_converges_at_its_next_start() 
 #[tokio::test]
 async fn the_pattern_runs_in_the_cluster_of_a_kubeconfig() {
     let visible = ("machines.wasm.example.com/a", "jsonpath={.status.zone}=eu-1");
-    Reader::start().await.follow(PATTERN, Path::new(env!("CARGO_MANIFEST_DIR")), &[], visible).await;
+    let (reader, folder) = (Reader::start().await, Path::new(env!("CARGO_MANIFEST_DIR")));
+    let _running = reader.follow(PATTERN, folder, &[], visible).await;
+    reader.type_in_the_rest(include_str!("../../../../docs/patterns/wasm-plugins.md")).await;
 }
 
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
