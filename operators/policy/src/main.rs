@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 /// A thread of its own writes them, and drops lines when it is far behind: a reader of the log that stalls must not stop
 /// a process that answers requests. What is left is written when the guard is dropped.
 fn start_logging(filter: &str, format: Option<LogFormat>) -> WorkerGuard {
-    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::new(filter);
     let wants_color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let ansi = wants_color && std::io::stderr().is_terminal();
     let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());

@@ -340,6 +340,25 @@ fn help_has_examples() {
 }
 
 #[test]
+fn a_misspelt_log_level_is_refused() {
+    let folder = checkout();
+    for (filter, part) in [("waring", "waring"), ("info,webtroller=debgu", "webtroller=debgu"), ("", "")] {
+        let output = shell(
+            folder.path(),
+            &format!("webtroller serve --standalone examples/quickstart --log '{filter}'"),
+        );
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(&format!(
+                "write a level, or target=level, with off, error, warn, info, debug or trace, not {part:?}"
+            )),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn an_audit_of_a_dump_names_every_violation_and_what_could_not_be_audited() {
     let folder = checkout();
     let output = shell(folder.path(), "webtroller audit examples/quickstart");

@@ -7,6 +7,8 @@ use std::time::Duration;
 use admission_server::{RotationTimes, TlsVersion};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::audit::OnceArgs;
 use crate::catalog::PolicyArgs;
@@ -46,6 +48,20 @@ pub struct Args {
     /// When to print in colour. NO_COLOR in the environment means never; the flag wins.
     #[arg(long, global = true, value_enum, value_name = "WHEN")]
     pub color: Option<ColorChoice>,
+}
+
+/// A word that is no level would be a target of which everything is logged, and nothing else.
+fn log_filter(text: &str) -> Result<String, String> {
+    let lacks_level = |part: &&str| {
+        let level = part.rsplit_once('=').map_or(*part, |(_, level)| level);
+        level.parse::<LevelFilter>().is_err()
+    };
+    match text.split(',').find(lacks_level) {
+        Some(part) => Err(format!(
+            "write a level, or target=level, with off, error, warn, info, debug or trace, not {part:?}"
+        )),
+        None => EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string()),
+    }
 }
 
 /// The format of log lines.
@@ -128,8 +144,8 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub struct ServeArgs {
-    /// What to log, as in `info` or `webtroller=debug,kube=warn`.
-    #[arg(long, env = "WEBTROLLER_LOG", default_value = "info")]
+    /// What to log, as in `info` or `info,webtroller=debug`.
+    #[arg(long, env = "WEBTROLLER_LOG", default_value = "info", value_parser = log_filter)]
     pub log: String,
     /// How to log; the default is `json` in a pod and `text` elsewhere.
     #[arg(long, value_enum)]

@@ -62,8 +62,8 @@ struct Page {
     pod: String,
     missing: Vec<String>,
     suspension: Option<String>,
-    /// Number of policies that are enforced everywhere; nothing if another pod aggregates.
-    rollout: Option<String>,
+    /// Number of policies that are enforced everywhere.
+    rollout: String,
     policies: Vec<Policy>,
     /// Policies that are not on the page.
     more: usize,
@@ -137,6 +137,7 @@ impl Sources {
     fn page(&self) -> Page {
         let mut policies = self.policies();
         policies.sort();
+        let rollout = rollout(&self.marks.borrow()).unwrap_or_else(|| counted(&policies));
         let more = policies.len().saturating_sub(POLICIES);
         policies.truncate(POLICIES);
         let mut costs: Vec<_> = self.costs.by_kind().into_iter().collect();
@@ -146,7 +147,7 @@ impl Sources {
             pod: self.pod.clone(),
             missing: (self.readiness)().err().unwrap_or_default(),
             suspension: self.policies.current().suspension.map(|reason| reason.to_string()),
-            rollout: rollout(&self.marks.borrow()),
+            rollout,
             policies,
             more,
             denials: self.denials.list(),
@@ -167,6 +168,12 @@ impl Sources {
 fn rollout(marks: &HighWaterMarks) -> Option<String> {
     let is_policy = |kind: &ParentKind| kind.group == CONSTRAINTS_GROUP || kind.group == TEMPLATE.group;
     marks.is_known().then(|| marks.over(is_policy).to_string())
+}
+
+/// The same by the conditions: only the pod that aggregates knows since when which pods are waited for.
+fn counted(policies: &[Policy]) -> String {
+    let enforced = policies.iter().filter(|policy| policy.is_enforced).count();
+    format!("{enforced} of {} enforced everywhere", policies.len())
 }
 
 impl Policy {
@@ -235,6 +242,7 @@ mod tests {
         assert_eq!(pods, [("pod-0", true, 0), ("pod-1", false, 1)]);
         let fresh = Policy::of(&json!({"kind": "ConstraintTemplate", "metadata": {"name": "b"}}));
         assert_eq!((fresh.waiting.as_str(), fresh.action.as_str()), ("not reported yet", ""));
+        assert_eq!(counted(&[policy, fresh]), "0 of 2 enforced everywhere");
     }
 
     #[test]

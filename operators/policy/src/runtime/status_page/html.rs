@@ -44,14 +44,7 @@ fn policies(page: &Page) -> String {
         0 => String::new(),
         more => format!("<p>and {more} more</p>\n"),
     };
-    let rollout = match &page.rollout {
-        Some(rollout) => text(rollout),
-        None => {
-            "Another pod aggregates the reports of all pods; its page says how many policies are enforced \
-                 everywhere."
-                .to_owned()
-        }
-    };
+    let rollout = text(&page.rollout);
     let heads = ["Policy", "Action", "Enforced", "Violations", "By pod"];
     format!("<h2>Policies</h2>\n<p>{rollout}</p>\n{}{more}", table("", &heads, rows))
 }
@@ -174,7 +167,7 @@ mod tests {
             pod: word(),
             missing: vec![word()],
             suspension: Some(word()),
-            rollout: Some(word()),
+            rollout: word(),
             policies: vec![Policy {
                 is_enforced: false,
                 kind: word(),
