@@ -143,7 +143,6 @@ impl Demo {
     /// Lets a process that was frozen go on with what it had begun, however late, and end.
     pub async fn thaw(&mut self) {
         if let Some(running) = self.frozen.take().and_then(|name| self.running.remove(&name)) {
-            print("  !! the frozen process goes on");
             running.retire().await;
         }
     }
@@ -230,10 +229,12 @@ impl Demo {
         }
     }
 
-    /// Says so when the role that was to be killed or doubled is not in the story: a misspelt one is killed nowhere.
+    /// Says so when the role that was to be killed, frozen or doubled is not in the story: a misspelt one is killed nowhere.
     pub(crate) fn check_roles(&self) -> Result<()> {
-        if let Some(Place { role, .. }) = &self.kill {
-            bail!("`{role}` was to be killed, and this story starts no such role");
+        for (place, fate) in [(&self.kill, "killed"), (&self.freeze, "frozen")] {
+            if let Some(Place { role, .. }) = place {
+                bail!("`{role}` was to be {fate}, and this story starts no such role");
+            }
         }
         match self.twice.iter().find(|(_, started)| !**started) {
             Some((role, _)) => bail!("`{role}` was to run twice, and this story starts no such role"),

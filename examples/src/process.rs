@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -89,7 +89,7 @@ async fn supervise(
     failed: Sender<String>,
 ) {
     loop {
-        let mut process = match launch.spawn(fault.take()) {
+        let mut process = match launch.spawn(fault) {
             Ok(process) => process,
             Err(error) => {
                 return notify(&failed, format!("{} cannot be started: {error}", launch.role)).await;
@@ -99,22 +99,47 @@ async fn supervise(
         let attached = process.stdin.take();
         let status = tokio::select! {
             status = process.wait() => status,
-            how = &mut asked => return end(process, attached, how.unwrap_or(End::Kill)).await,
+            how = &mut asked => {
+                say_unless_reached(&launch.role, fault, &process);
+                return end(process, attached, how.unwrap_or(End::Kill)).await;
+            }
         };
         match status.map(|status| status.code()) {
             Ok(Some(failpoint::EXIT_CODE)) => {
                 print(format_args!("  !! {} was killed; it starts again", launch.role));
+                fault = None;
             }
             ended => return notify(&failed, format!("{} ended: {ended:?}", launch.role)).await,
         }
     }
 }
 
+/// Says what becomes of a fault at the end of a process that it has not ended. A write that never comes is not worth a failed
+/// demo: how many there are depends on the states that a controller sees.
+fn say_unless_reached(role: &str, fault: Option<Fault>, process: &Child) {
+    let stopped =
+        || waitid(WaitId::Pid(pid(process)?), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG).ok()?;
+    match fault {
+        Some(Fault::KillAfter(write)) => {
+            print(format_args!("  !! {role} was never killed: it made fewer than {write} writes"));
+        }
+        Some(Fault::FreezeBefore(write)) if stopped().is_none() => {
+            print(format_args!("  !! {role} was never frozen: it made fewer than {write} writes"));
+        }
+        Some(Fault::FreezeBefore(_)) => print(format_args!("  !! {role}, which was frozen, goes on")),
+        Some(Fault::FreezeBeforeDelete) | None => {}
+    }
+}
+
+fn pid(process: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(process.id()?).ok()?)
+}
+
 async fn end(mut process: Child, attached: Option<ChildStdin>, how: End) {
     match how {
         End::Kill => {}
         End::Retire => {
-            let id = process.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+            let id = pid(&process);
             // It has ended by itself if it is not there.
             let send = |signal| id.map(|id| kill_process(id, signal));
             let _sent = send(Signal::TERM);

@@ -10,7 +10,7 @@ use examples::{Cluster, Condition};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Patch, PatchParams};
-use kube::{CustomResource, Resource, ResourceExt};
+use kube::{CustomResource, KubeSchema, Resource, ResourceExt};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,13 +24,15 @@ pub(crate) const TEMPLATE: &str = "related-objects.example.com/template";
 /// The annotation of a MachineSet with the number that a rollback refers to.
 pub(crate) const REVISION: &str = "related-objects.example.com/revision";
 
-#[derive(Clone, Debug, CustomResource, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, CustomResource, Deserialize, Serialize, KubeSchema)]
 #[kube(
     group = "related-objects.example.com",
     version = "v1",
     kind = "Fleet",
     namespaced,
-    status = "FleetStatus"
+    status = "FleetStatus",
+    validation = Rule::new("self.metadata.name.size() <= 63")
+        .message("the name is at most 63 characters long: the MachineSets carry it as a label")
 )]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FleetSpec {

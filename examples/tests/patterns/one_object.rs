@@ -46,14 +46,26 @@ async fn controllers_that_are_killed_at_any_write_converge_at_their_next_start()
 }
 
 #[tokio::test]
-async fn a_role_that_is_not_in_the_story_cannot_be_killed() {
-    let namespace = namespace().await;
-    let mut command = Command::new(program("one_object"));
-    command.args(["--demo", "--here", "--namespace", &namespace, "--kill", "machin:1"]);
-    let output = command.env("KUBECONFIG", plane().await.kubeconfig()).output().await.unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("`machin` was to be killed, and this story starts no such role"), "{errors}");
+async fn a_role_that_is_not_in_the_story_cannot_be_killed_or_frozen() {
+    for (fault, fate) in [("--kill", "killed"), ("--freeze", "frozen")] {
+        let namespace = namespace().await;
+        let mut command = Command::new(program("one_object"));
+        command.args(["--demo", "--here", "--namespace", &namespace, fault, "machin:1"]);
+        let output = command.env("KUBECONFIG", plane().await.kubeconfig()).output().await.unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        let message = format!("`machin` was to be {fate}, and this story starts no such role");
+        assert!(errors.contains(&message), "{errors}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_never_comes_is_named() {
+    for (fault, fate) in [("--kill", "killed"), ("--freeze", "frozen")] {
+        let told = tell("one_object", &[fault, "machine:9999"]).await;
+        let line = format!("  !! machine was never {fate}: it made fewer than 9999 writes");
+        assert!(told.story.lines().any(|said| said == line), "{}", told.story);
+    }
 }
 
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.

@@ -1,5 +1,6 @@
 //! Fleet, MachineSet, Machine: rollout, rollback, adoption, release, and both ways to delete.
 
+use std::io::Write;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -69,6 +70,23 @@ async fn a_machine_set_that_loses_its_label_is_released_and_replaced() {
     machine_sets(namespace, both).await;
     let fleet = format!("fleets.{GROUP}/web");
     kubectl(namespace, &["wait", "--timeout=60s", "--for=condition=Complete", &fleet], "").await;
+}
+
+/// Its MachineSets could not carry the name as a label.
+#[tokio::test]
+async fn a_fleet_with_too_long_a_name_is_refused() {
+    let (namespace, pattern) = (&namespace().await, "related_objects");
+    install(pattern, namespace).await;
+    for (length, is_refused) in [(63, false), (64, true)] {
+        let fleet = include_str!("../../patterns/related_objects/objects.yaml");
+        let fleet = fleet.replace("name: web", &format!("name: {}", "w".repeat(length)));
+        let (mut apply, mut input) = (plane().await.kubectl(), tempfile::NamedTempFile::new().unwrap());
+        input.write_all(fleet.as_bytes()).unwrap();
+        apply.args(["--namespace", namespace, "apply", "--server-side", "-f"]).arg(input.path());
+        let output = apply.output().await.unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(message.contains("the name is at most 63 characters long"), is_refused, "{message}");
+    }
 }
 
 /// The MachineSets of a namespace, once they are so.
