@@ -1,7 +1,6 @@
 //! The pinned Gatekeeper: its manager as a program, and the files of its module, read where Go keeps them.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 use webtroller::cli::load_file;
@@ -21,10 +20,7 @@ pub(crate) async fn manager() -> PathBuf {
 
 /// A file or folder of the module.
 pub(crate) fn file(path: &str) -> PathBuf {
-    let list = ["list", "-m", "-f", "{{.Dir}}", PACKAGE];
-    let output = Command::new("go").args(list).current_dir(pins()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()).join(path)
+    go_program::module_folder(&pins(), PACKAGE).unwrap().join(path)
 }
 
 /// The objects of this kind in Gatekeeper's manifest.
