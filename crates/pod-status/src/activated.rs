@@ -18,7 +18,7 @@ pub(crate) struct Activated {
     pub(crate) is_overdue: bool,
     /// A newer generation has waited for so many seconds.
     waiting: Option<(i64, u64)>,
-    /// The newer generation is held after its deadline.
+    /// The time of the newer generation is over, and it is not activated.
     pub(crate) is_held: bool,
     /// The newer generation waits for pods without a fence, which a strict rollout needs.
     pub(crate) is_unfenced: bool,
@@ -111,8 +111,7 @@ fn desired(shape: &Shape, parent: &Parent, votes: &[Vote<'_>]) -> Activated {
         return Activated { generation, is_overdue: !is_agreed, ..Activated::default() };
     }
     let waiting = deadline.stored(parent.waited).map(|seconds| (parent.generation, seconds));
-    let is_held = is_late && !is_unfenced;
-    Activated { waiting, is_held, is_unfenced, ..known }
+    Activated { waiting, is_held: is_late, is_unfenced, ..known }
 }
 
 /// Returns what is to be written into the object with the activations of a strict rollout, if anything. `switching` is
@@ -125,7 +124,7 @@ pub(crate) fn announce(
     lead: Duration,
 ) -> Option<Announced> {
     if let Some(pending) = parent.announced.filter(|announced| !announced.settled) {
-        let judges = |vote: &&Vote<'_>| !vote.member.operations.is_disjoint(&shape.enforcing);
+        let judges = |vote: &&Vote<'_>| vote.can_enforce(shape);
         let has_switched = |vote: &Vote<'_>| {
             vote.entry.is_some_and(|entry| entry.enforcing.is_some_and(|by| by >= pending.generation))
         };

@@ -29,7 +29,8 @@ pub struct AggregatorConfig {
     pub max_delay: Duration,
     /// Kinds of Gatekeeper's that are read too, from every writer. Their definitions must be installed. Default none.
     pub per_parent: Vec<PodStatusKind>,
-    /// The field manager of the statuses, at most 128 characters. Default `pod-status-aggregator`.
+    /// The field manager of the statuses, at most 128 characters. Default `pod-status-aggregator`. Keep the name: conditions
+    /// `Reconciling` and `Stalled` of a former one are another manager's, and stay.
     pub field_manager: String,
     /// Labels of the pods that must register, and their operations, see [`AggregatorConfig::expects`]. Default none.
     pub expected: Option<(BTreeMap<String, String>, BTreeSet<String>)>,

@@ -1,5 +1,5 @@
 //! The conditions `Ingested`, `Enforced` and `Ready`: each claims only what every member has reported for
-//! the very generation it names.
+//! the very generation it names. Beside them is `Reconciling` or `Stalled` while `Ready` is not true, see [`progress`].
 //!
 //! `Ingested` speaks of all members now. `Enforced` speaks of all pods that serve, and once proven for a
 //! generation it stays until a pod reports otherwise. That is not a lie about a pod that joins: it registered
@@ -8,37 +8,17 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::activated::Activated;
+use crate::answer::{Answer, INGEST_ERROR};
+use crate::progress;
 use crate::readiness::Failure;
-use crate::rollout::Rollout;
 use crate::shape::Shape;
 use crate::vote::{Parent, Vote};
 use crate::watermark::few;
 
 /// The most characters of a pod's reason in a message.
 const LONGEST_REASON: usize = 500;
-
-/// The status of a condition, and its reason.
-#[derive(Clone, Debug)]
-struct Answer {
-    status: &'static str,
-    reason: &'static str,
-    message: String,
-}
-
-impl Answer {
-    fn yes(reason: &'static str, message: String) -> Self {
-        Self { status: "True", reason, message }
-    }
-    fn no(reason: &'static str, message: String) -> Self {
-        Self { status: "False", reason, message }
-    }
-    fn unknown(reason: &'static str, message: String) -> Self {
-        Self { status: "Unknown", reason, message }
-    }
-}
 
 /// The conditions for the generation that was read. Those whose status stays keep their transition time.
 pub(crate) fn of(
@@ -51,13 +31,15 @@ pub(crate) fn of(
     let ingested = ingested(parent.generation, votes);
     let mut answers = vec![("Ingested", ingested.clone())];
     let ready = if shape.enforcing.is_empty() {
-        ingested
+        ingested.clone()
     } else {
         let enforced = enforced(shape, parent, &ingested, votes, activated);
         answers.push(("Enforced", enforced.clone()));
         enforced
     };
+    let progress = progress::of(&ingested, &ready, activated.is_held);
     answers.push(("Ready", ready));
+    answers.extend(progress.filter(|(type_, _)| !parent.stored.is_taken(type_)));
     let condition = |(type_, answer): (&str, Answer)| Condition {
         last_transition_time: transition_time(parent, type_, answer.status).unwrap_or_else(|| now.clone()),
         message: answer.message,
@@ -84,7 +66,7 @@ fn ingested(generation: i64, votes: &[Vote<'_>]) -> Answer {
         return Answer::no("IngestRetried", message);
     }
     if !failed.is_empty() {
-        return Answer::no("IngestError", format!("see status.byPod of {}", listed(&failed)));
+        return Answer::no(INGEST_ERROR, format!("see status.byPod of {}", listed(&failed)));
     }
     if !waiting.is_empty() {
         let message = format!(
@@ -105,10 +87,9 @@ fn enforced(
     votes: &[Vote<'_>],
     activated: &Activated,
 ) -> Answer {
-    let enforcing: Vec<&Vote<'_>> =
-        votes.iter().filter(|vote| !vote.member.operations.is_disjoint(&shape.enforcing)).collect();
+    let enforcing: Vec<&Vote<'_>> = votes.iter().filter(|vote| vote.can_enforce(shape)).collect();
     let now = proof(shape, parent.generation, ingested, votes, &enforcing, activated);
-    if now.status == "True" || is_contradicted(shape, parent.generation, &enforcing) {
+    if now.is_true() || is_contradicted(shape, parent.generation, &enforcing) {
         return now;
     }
     proven(parent).unwrap_or(now)
@@ -129,11 +110,11 @@ fn proof(
         let message = format!("no pod has an operation that enforces: {}", operations.join(", "));
         return Answer::no("NoEnforcementPoint", message);
     }
-    if ingested.status != "True" || activated.is_unfenced {
+    if !ingested.is_true() || activated.is_unfenced {
         return late(generation, ingested, activated).unwrap_or_else(|| ingested.clone());
     }
     let idle: Vec<&Vote<'_>> =
-        enforcing.iter().copied().filter(|vote| !is_enforced(shape, generation, vote)).collect();
+        enforcing.iter().copied().filter(|vote| !vote.is_enforced(shape, generation)).collect();
     if !idle.is_empty() && activated.generation == Some(generation) {
         return Answer::no("Activating", format!("activated, waiting for {}", listed(&idle)));
     }
@@ -164,7 +145,7 @@ fn late(generation: i64, ingested: &Answer, activated: &Activated) -> Option<Ans
 /// has not reported at all is joining: it does not serve, unless it has given up something.
 fn is_contradicted(shape: &Shape, generation: i64, enforcing: &[&Vote<'_>]) -> bool {
     let agrees = |vote: &&&Vote<'_>| {
-        vote.is_about(generation) && vote.is_clean() && is_enforced(shape, generation, vote)
+        vote.is_about(generation) && vote.is_clean() && vote.is_enforced(shape, generation)
     };
     let reported = || enforcing.iter().filter(|vote| vote.entry.is_some() || vote.member.incomplete);
     reported().next().is_none() || !reported().all(|vote| agrees(&vote))
@@ -179,17 +160,6 @@ fn proven(parent: &Parent) -> Option<Answer> {
     is_proof.then(|| Answer::yes("EnforcedByAllPods", stored.message))
 }
 
-fn is_enforced(shape: &Shape, generation: i64, vote: &Vote<'_>) -> bool {
-    let Some(entry) = vote.entry else { return false };
-    if shape.rollout != Rollout::Immediate && entry.enforcing != Some(generation) {
-        return false;
-    }
-    match &shape.enforced_field {
-        None => vote.is_clean(),
-        Some(field) => entry.detail.get(field).and_then(Value::as_bool).unwrap_or(false),
-    }
-}
-
 /// The first reason that one of the members gives for not enforcing, cut where it is long.
 fn idle_reason(shape: &Shape, idle: &[&Vote<'_>]) -> Option<String> {
     let pointer = shape.idle_reason.as_ref()?;
@@ -199,8 +169,8 @@ fn idle_reason(shape: &Shape, idle: &[&Vote<'_>]) -> Option<String> {
 
 /// Returns true if the member keeps the generation from being enforced, or ingested.
 pub(crate) fn is_late(shape: &Shape, generation: i64, vote: &Vote<'_>) -> bool {
-    let enforces = !vote.member.operations.is_disjoint(&shape.enforcing);
-    !vote.is_about(generation) || !vote.is_clean() || (enforces && !is_enforced(shape, generation, vote))
+    let is_idle = vote.can_enforce(shape) && !vote.is_enforced(shape, generation);
+    !vote.is_about(generation) || !vote.is_clean() || is_idle
 }
 
 fn listed(votes: &[&Vote<'_>]) -> String {

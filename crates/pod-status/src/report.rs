@@ -246,7 +246,8 @@ impl PodError {
     }
 
     /// Sets the class. If all errors of all pods are transient, the reason of `Ingested` is `IngestRetried` in place of
-    /// `IngestError`.
+    /// `IngestError`, and the parent is `Reconciling`. A permanent one makes it `Stalled`, at which Flux gives up: give it only to
+    /// what a user has to correct.
     #[must_use]
     pub fn class(mut self, class: Failure) -> Self {
         self.class = class;

@@ -54,7 +54,7 @@ pub enum Deadline {
     /// `DeadlineActivated` until all pods enforce it. In a coordinated rollout of a kind that is not
     /// [`crate::MissingSemantics::Looser`] it is as `Hold`; in a strict one the pod that lacks the generation refuses.
     Activate(Duration),
-    /// It waits for ever. `Enforced` is false with the reason `DeadlineExceeded`.
+    /// It waits for ever. `Enforced` is false with the reason `DeadlineExceeded`, and `Stalled` is true.
     Hold(Duration),
 }
 

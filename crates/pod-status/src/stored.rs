@@ -3,39 +3,61 @@
 //! With `x-kubernetes-list-type: map` the API server merges `conditions` by type, and each manager applies
 //! its own. An atomic list has one value: a manager that applies it replaces all of it. The managed fields tell the
 //! two apart: `"f:conditions": {"k:{\"type\":\"Ready\"}": {…}}` is a map, `"f:conditions": {}` is atomic.
+//!
+//! `Reconciling` and `Stalled` go when they are not true any more, and another manager may have written such a condition,
+//! which stays. In a map the managed fields say whose it is. In an atomic list all of it belongs to who wrote last; there
+//! ours is the one that repeats what `Ingested` or `Ready` beside it says.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ManagedFieldsEntry};
 use serde_json::{Map, Value, json};
 
+use crate::progress::is_progress;
+
 const CONDITIONS: &str = "/f:status/f:conditions";
-const ENFORCED: &str = r#"k:{"type":"Enforced"}"#;
 
 /// The stored status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stored {
     pub(crate) status: Value,
-    /// The list of conditions is merged by type.
-    is_map: bool,
+    list: List,
     /// No other manager has written the conditions that this aggregator writes.
     pub(crate) is_ours: bool,
+}
+
+/// The list of conditions.
+#[derive(Clone, Debug, Default, PartialEq)]
+enum List {
+    /// It has one value.
+    #[default]
+    Atomic,
+    /// It is merged by type, and all that is in it is this aggregator's.
+    Ours,
+    /// It is merged by type. These keys are this aggregator's.
+    Map(Vec<String>),
 }
 
 impl Stored {
     /// A status that this aggregator has written, in a list that is merged by type.
     pub(crate) fn ours(status: Value) -> Self {
-        Self { status, is_map: true, is_ours: true }
+        Self { status, list: List::Ours, is_ours: true }
     }
 
     pub(crate) fn of(status: Value, managed: &[ManagedFieldsEntry], manager: &str) -> Self {
         let owners: Vec<_> =
             managed.iter().filter_map(|entry| Some((entry, owned_conditions(entry)?))).collect();
         let is_map = owners.iter().any(|(_, fields)| fields.keys().any(|key| key.starts_with("k:")));
-        let mut writers =
-            owners.iter().filter(|(_, fields)| !is_map || fields.contains_key(ENFORCED)).map(|(entry, _)| {
-                entry.operation.as_deref() == Some("Apply") && entry.manager.as_deref() == Some(manager)
-            });
+        let is_us = |entry: &ManagedFieldsEntry| {
+            entry.operation.as_deref() == Some("Apply") && entry.manager.as_deref() == Some(manager)
+        };
+        let enforced = key("Enforced");
+        let mut writers = owners
+            .iter()
+            .filter(|(_, fields)| !is_map || fields.contains_key(&enforced))
+            .map(|(entry, _)| is_us(entry));
         let is_ours = writers.next().is_some_and(|first| first && writers.all(|other| other));
-        Self { status, is_map, is_ours }
+        let own = || owners.iter().filter(|(entry, _)| is_us(entry)).flat_map(|(_, fields)| fields.keys());
+        let list = if is_map { List::Map(own().cloned().collect()) } else { List::Atomic };
+        Self { status, list, is_ours }
     }
 
     /// The condition of this type.
@@ -45,10 +67,13 @@ impl Stored {
 
     /// The list to apply: `ours`, and in an atomic list the conditions of other managers in their places.
     pub(crate) fn merged(&self, ours: &[Condition]) -> Vec<Value> {
-        if self.is_map {
+        if self.list != List::Atomic {
             return ours.iter().map(|condition| json!(condition)).collect();
         }
-        let mut merged = self.conditions().to_vec();
+        let is_kept = |stored: &&Value| {
+            !self.is_own_progress(stored) || ours.iter().any(|condition| has_type(stored, &condition.type_))
+        };
+        let mut merged: Vec<Value> = self.conditions().iter().filter(is_kept).cloned().collect();
         for condition in ours {
             match merged.iter_mut().find(|stored| has_type(stored, &condition.type_)) {
                 Some(stored) => *stored = json!(condition),
@@ -60,11 +85,40 @@ impl Stored {
 
     /// Returns true if applying `value` to a field of the status changes nothing.
     pub(crate) fn has(&self, field: &str, value: &Value) -> bool {
-        if field != "conditions" || !self.is_map {
+        if field != "conditions" || self.list == List::Atomic {
             return self.status.get(field) == Some(value);
         }
         let stored = self.conditions();
-        value.as_array().is_some_and(|ours| ours.iter().all(|condition| stored.contains(condition)))
+        let Some(ours) = value.as_array() else { return false };
+        let stays = |stored: &Value| ours.iter().any(|condition| type_of(condition) == type_of(stored));
+        ours.iter().all(|condition| stored.contains(condition))
+            && stored.iter().filter(|condition| self.is_own_progress(condition)).all(stays)
+    }
+
+    /// Returns true if another manager says `Reconciling` or `Stalled`, and ours of this type is to be left out: theirs has
+    /// this type, or is true. Of two that contradict each other kstatus takes the first.
+    pub(crate) fn is_taken(&self, type_: &str) -> bool {
+        let is_progress = |condition: &&Value| type_of(condition).is_some_and(is_progress);
+        let theirs = self.conditions().iter().filter(is_progress);
+        let mut theirs = theirs.filter(|condition| !self.is_own_progress(condition));
+        theirs.any(|other| has_type(other, type_) || other.get("status") == Some(&json!("True")))
+    }
+
+    /// Returns true if this is a `Reconciling` or `Stalled` that this aggregator has written.
+    fn is_own_progress(&self, condition: &Value) -> bool {
+        let Some(type_) = type_of(condition).filter(|type_| is_progress(type_)) else { return false };
+        match &self.list {
+            List::Ours => true,
+            List::Map(own) => own.contains(&key(type_)),
+            List::Atomic => ["Ingested", "Ready"].iter().any(|explained| self.repeats(condition, explained)),
+        }
+    }
+
+    /// Returns true if `condition` says what the one of the type `explained` says, of the same generation.
+    fn repeats(&self, condition: &Value, explained: &str) -> bool {
+        let fields = ["reason", "message", "observedGeneration"];
+        self.condition(explained)
+            .is_some_and(|explained| fields.iter().all(|field| condition.get(field) == explained.get(field)))
     }
 
     fn conditions(&self) -> &[Value] {
@@ -77,8 +131,17 @@ fn owned_conditions(entry: &ManagedFieldsEntry) -> Option<&Map<String, Value>> {
     entry.fields_v1.as_ref()?.0.pointer(CONDITIONS)?.as_object()
 }
 
+fn type_of(condition: &Value) -> Option<&str> {
+    condition.get("type").and_then(Value::as_str)
+}
+
 fn has_type(condition: &Value, type_: &str) -> bool {
-    condition.get("type").and_then(Value::as_str) == Some(type_)
+    type_of(condition) == Some(type_)
+}
+
+/// The name of a condition in managed fields.
+fn key(type_: &str) -> String {
+    format!("k:{}", json!({"type": type_}))
 }
 
 #[cfg(test)]

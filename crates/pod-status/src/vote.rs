@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::parent::{ParentKey, ParentRef};
 use crate::report::{Entry, Member};
+use crate::rollout::Rollout;
 use crate::shape::Shape;
 use crate::stored::Stored;
 use crate::strict::Announced;
@@ -94,6 +95,23 @@ impl Vote<'_> {
     /// cannot be judged; the parent will be read again.
     pub(crate) fn is_about(&self, generation: i64) -> bool {
         self.entry.is_some_and(|entry| entry.generation == generation)
+    }
+
+    /// Returns true if the member has an operation that enforces.
+    pub(crate) fn can_enforce(&self, shape: &Shape) -> bool {
+        !self.member.operations.is_disjoint(&shape.enforcing)
+    }
+
+    /// Returns true if the member can enforce, and reports that it does.
+    pub(crate) fn is_enforced(&self, shape: &Shape, generation: i64) -> bool {
+        let Some(entry) = self.entry.filter(|_| self.can_enforce(shape)) else { return false };
+        if shape.rollout != Rollout::Immediate && entry.enforcing != Some(generation) {
+            return false;
+        }
+        match &shape.enforced_field {
+            None => self.is_clean(),
+            Some(field) => entry.detail.get(field).and_then(Value::as_bool).unwrap_or(false),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::{ApiResource, GroupVersionKind};
+use pod_status::readiness::Failure;
 use pod_status::{
     Decision, Entry, Member, Parent, ParentKey, ParentRef, PodError, Reported, Shape, aggregate,
 };
@@ -76,13 +77,16 @@ fn status(generation: i64, members: &[Member], entries: &[(usize, Entry)]) -> Va
 #[test]
 fn health_checks_and_kubectl_wait_conclude_the_truth() {
     const WAITS: [&str; 3] = ["InProgress", "InProgress", "Progressing"];
-    const FAILED: [&str; 3] = ["InProgress", "Failed", "Degraded"];
+    const FAILED: [&str; 3] = ["Failed", "Failed", "Degraded"];
+    const NO_POD: [&str; 3] = ["InProgress", "Failed", "Degraded"];
     const DONE: [&str; 3] = ["Current", "Current", "Healthy"];
     let members = ["a", "b"].map(|id| Member::new(id, "i1").operations(["webhook"]));
     let audit = [Member::new("a", "i1").operations(["audit"])];
     let enforces = |generation| Entry::new(key(), generation).detail(json!({"enforced": true}));
     let idle = Entry::new(key(), 2).detail(json!({"enforced": false}));
     let fails = Entry::new(key(), 2).errors(vec![PodError::new("ingest_error", "no")]);
+    let retried = PodError::new("sync_error", "not served").class(Failure::Transient);
+    let retries = Entry::new(key(), 2).errors(vec![retried]);
     let cases = [
         ("no pod has registered", status(2, &[], &[]), WAITS),
         ("no pod has reported", status(2, &members, &[]), WAITS),
@@ -101,7 +105,8 @@ fn health_checks_and_kubectl_wait_conclude_the_truth() {
         ),
         ("before any pod has looked, by the schema's default", json!({"observedGeneration": -1}), WAITS),
         ("one fails", status(2, &members, &[(0, enforces(2)), (1, fails)]), FAILED),
-        ("no pod enforces", status(2, &audit, &[(0, enforces(2))]), FAILED),
+        ("one tries again", status(2, &members, &[(0, enforces(2)), (1, retries)]), WAITS),
+        ("no pod enforces", status(2, &audit, &[(0, enforces(2))]), NO_POD),
         ("all enforce it", status(2, &members, &[(0, enforces(2)), (1, enforces(2))]), DONE),
     ];
     let mut objects: Vec<Value> = cases.iter().map(|(_, status, _)| constraint(status)).collect();

@@ -15,10 +15,12 @@ use crate::readiness::Failure;
 use crate::rollout::{Deadline, Rollout};
 use crate::stored::Stored;
 
+mod progress;
+
 fn shape(enforced_field: Option<&str>) -> Shape {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Policy"));
-    let shape =
-        Shape::new(resource, "policyUID").latch("created").enforced_by(["webhook"]).idle_reason("/why/0");
+    let shape = Shape::new(resource, "policyUID").latch("created");
+    let shape = shape.enforced_by(["webhook"]).idle_reason("/why/0");
     Shape { enforced_field: enforced_field.map(Into::into), ..shape }
 }
 
@@ -54,6 +56,7 @@ fn an_entry() -> impl Strategy<Value = Entry> {
     let errors = prop_oneof![
         3 => Just(vec![]),
         1 => Just(vec![PodError::new("", "broken")]),
+        1 => Just(vec![PodError::new("", "no answer").class(Failure::Transient)]),
     ];
     let detail =
         select(vec![Value::Null, json!({"enforced": true}), json!({"enforced": false, "id": "forged"})]);
@@ -112,8 +115,12 @@ fn input() -> impl Strategy<Value = Input> {
 }
 
 fn condition(status: &Map<String, Value>, type_: &str) -> Condition {
+    present(status, type_).unwrap()
+}
+
+fn present(status: &Map<String, Value>, type_: &str) -> Option<Condition> {
     let conditions: Vec<Condition> = serde_json::from_value(status["conditions"].clone()).unwrap();
-    conditions.into_iter().find(|condition| condition.type_ == type_).unwrap()
+    conditions.into_iter().find(|condition| condition.type_ == type_)
 }
 
 #[test]

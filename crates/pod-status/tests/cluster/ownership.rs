@@ -9,7 +9,8 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::await_condition;
-use pod_status::ParentKey;
+use pod_status::readiness::Failure;
+use pod_status::{ParentKey, PodError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -211,36 +212,48 @@ async fn install_tickets(client: &kube::Client) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("test.webtroller.dev", "v1", "Ticket"))
 }
 
+/// An object with a condition of another manager.
+async fn audited(
+    scene: &Scene,
+    name: &str,
+    kind: &str,
+    resource: &ApiResource,
+) -> (Api<DynamicObject>, DynamicObject) {
+    let api: Api<DynamicObject> = Api::all_with(scene.client.clone(), resource);
+    let body = json!({"apiVersion": "test.webtroller.dev/v1", "kind": kind, "metadata": {"name": name}});
+    let object = api.patch(name, &PatchParams::apply("user"), &Patch::Apply(&body)).await.unwrap();
+    let other = json!({"type": "Audited", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let status = json!({
+        "apiVersion": "test.webtroller.dev/v1", "kind": kind, "metadata": {"name": name},
+        "status": {"conditions": [other]},
+    });
+    api.patch_status(name, &PatchParams::apply("audit"), &Patch::Apply(&status)).await.unwrap();
+    (api, object)
+}
+
+/// The types of the conditions.
+fn types(object: Option<&DynamicObject>) -> Vec<String> {
+    let conditions =
+        object.and_then(|object| object.data["status"]["conditions"].as_array().cloned()).unwrap_or_default();
+    conditions.iter().map(|condition| condition["type"].as_str().unwrap().to_owned()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn conditions_of_other_managers_stay_and_cause_no_writes() {
     let scene = Scene::new(ControlPlane::shared().await.unwrap(), "conditions").await;
     let tickets = install_tickets(&scene.client).await;
     for (kind, resource) in [("Policy", policies()), ("Ticket", tickets)] {
         let name = format!("conditions-{}", kind.to_lowercase());
-        let api: Api<DynamicObject> = Api::all_with(scene.client.clone(), &resource);
-        let body = json!({"apiVersion": "test.webtroller.dev/v1", "kind": kind, "metadata": {"name": name}});
-        let object = api.patch(&name, &PatchParams::apply("user"), &Patch::Apply(&body)).await.unwrap();
-        let other = json!({"type": "Audited", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-        let status = json!({
-            "apiVersion": "test.webtroller.dev/v1", "kind": kind, "metadata": {"name": name},
-            "status": {"conditions": [other]},
-        });
-        api.patch_status(&name, &PatchParams::apply("audit"), &Patch::Apply(&status)).await.unwrap();
-
+        let (api, object) = audited(&scene, &name, kind, &resource).await;
         let (a, _a) =
             scene.reporter(&scene.pod(&format!("a-{}", kind.to_lowercase()), &["webhook"]).await).await;
         let key = ParentKey::of(&object, &resource);
         a.ingested(&key, 1, Ok(()), enforced());
         timeout(LONG, a.flush()).await.unwrap().unwrap();
         let (changes, aggregating) = scene.aggregator_with_changes(kind);
-        let types = |object: Option<&DynamicObject>| {
-            let conditions =
-                object.and_then(|o| o.data["status"]["conditions"].as_array().cloned()).unwrap_or_default();
-            conditions.iter().map(|c| c["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-        };
         let is_complete = |object: Option<&DynamicObject>| {
             let pods = object.map(|object| ids(&object.data["status"]).len());
-            types(object).len() == 4 && pods == Some(1)
+            types(object).contains(&"Ready".to_owned()) && pods == Some(1)
         };
         let written = timeout(LONG, await_condition(api.clone(), &name, is_complete)).await.unwrap().unwrap();
         assert!(types(written.as_ref()).contains(&"Audited".to_owned()), "{kind}");
@@ -261,5 +274,38 @@ async fn conditions_of_other_managers_stay_and_cause_no_writes() {
         }
         assert_eq!(api.get(&name).await.unwrap().resource_version(), version, "{kind} was written again");
         aggregating.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stalled_parent_is_so_until_its_error_ends_and_other_managers_conditions_stay() {
+    let scene = Scene::new(ControlPlane::shared().await.unwrap(), "stalled").await;
+    let tickets = install_tickets(&scene.client).await;
+    let _aggregator = scene.aggregator("one");
+    for (kind, resource) in [("Policy", policies()), ("Ticket", tickets)] {
+        let name = format!("stalled-{}", kind.to_lowercase());
+        let (api, object) = audited(&scene, &name, kind, &resource).await;
+        let pod = scene.pod(&format!("a-{}", kind.to_lowercase()), &["webhook"]).await;
+        let (a, driver) = scene.reporter(&pod).await;
+        let key = ParentKey::of(&object, &resource);
+        let [failed, retried] = [Failure::Permanent, Failure::Transient]
+            .map(|class| Err(vec![PodError::new("ingest_error", "no").class(class)]));
+        for (outcome, expected) in [
+            (failed.clone(), &["Audited", "Enforced", "Ingested", "Ready", "Stalled"][..]),
+            (retried, &["Audited", "Enforced", "Ingested", "Ready", "Reconciling"]),
+            (failed, &["Audited", "Enforced", "Ingested", "Ready", "Stalled"]),
+            (Ok(()), &["Audited", "Enforced", "Ingested", "Ready"]),
+        ] {
+            a.ingested(&key, 1, outcome, enforced());
+            let is_expected = |object: Option<&DynamicObject>| {
+                let mut types = types(object);
+                types.sort();
+                types == expected
+            };
+            timeout(LONG, await_condition(api.clone(), &name, is_expected)).await.expect(kind).unwrap();
+        }
+        // The next kind has pods of its own.
+        driver.abort();
+        scene.delete_pod(&pod.name).await;
     }
 }

@@ -1,0 +1,33 @@
+//! The conditions `Reconciling` and `Stalled`, which kstatus (Flux, Helm) reads. Each is present only while it is true, and
+//! never both are.
+//!
+//! Flux gives up at the first `Stalled=True`, so it is said only of what does not change without a user: an error that some
+//! pod does not retry, and a rollout that is held after its deadline, whatever holds it. A lack of pods that can enforce
+//! (`NoEnforcementPoint`), or of a fence in one of them (`FenceMissing`), is not enough by itself: it is about the pods of the
+//! moment, whose successors may be starting, and nothing is wrong with the parent.
+
+use crate::answer::{Answer, INGEST_ERROR};
+
+const RECONCILING: &str = "Reconciling";
+const STALLED: &str = "Stalled";
+
+/// Returns true for the types of these conditions.
+pub(crate) fn is_progress(type_: &str) -> bool {
+    [RECONCILING, STALLED].contains(&type_)
+}
+
+/// The condition to be present, if any. It repeats the reason and the message of the one that it explains, which is
+/// `Ingested` or `Ready`. `is_held`: the time of a rollout is over, and it is not activated.
+pub(crate) fn of(ingested: &Answer, ready: &Answer, is_held: bool) -> Option<(&'static str, Answer)> {
+    if ready.is_true() {
+        return None;
+    }
+    let (type_, explained) = if ingested.reason == INGEST_ERROR {
+        (STALLED, ingested)
+    } else if is_held {
+        (STALLED, ready)
+    } else {
+        (RECONCILING, ready)
+    };
+    Some((type_, Answer { status: "True", ..explained.clone() }))
+}
