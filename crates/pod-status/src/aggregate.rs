@@ -10,7 +10,8 @@ use crate::activated;
 use crate::condition;
 use crate::readiness::Failure;
 use crate::report::{Entry, Member, PodError};
-use crate::shape::Shape;
+use crate::shape::{SUMMARY, Shape};
+use crate::summary;
 use crate::vote::{Parent, Reported, Vote, votes};
 
 /// The consequence for the parent's status.
@@ -48,6 +49,9 @@ pub(crate) fn decide(shape: &Shape, parent: &Parent, votes: &[Vote<'_>], now: &T
     ]);
     if !shape.direct {
         status.insert("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, votes)));
+    }
+    if shape.summary {
+        status.insert(SUMMARY.to_owned(), summary::of(shape, parent.generation, votes));
     }
     if let Some(field) = activated.field(&parent.key.uid) {
         status.insert("activation".to_owned(), field);

@@ -11,6 +11,9 @@ use crate::missing::MissingSemantics;
 use crate::parent::ParentRef;
 use crate::rollout::{Deadline, Rollout};
 
+/// The field of the status with the numbers of pods.
+pub(crate) const SUMMARY: &str = "summary";
+
 /// The layout of the status of one kind of parent.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -33,6 +36,8 @@ pub struct Shape {
     pub idle_reason: Option<String>,
     /// Most entries of `byPod`. With more pods, those that fail or are behind come first. Default 20.
     pub by_pod_limit: usize,
+    /// True if the status has a `summary`, see [`Shape::summary`].
+    pub summary: bool,
     /// The rollout: pods enforce a generation at once, or when all have ingested it.
     pub rollout: Rollout,
     /// The effect of a parent that a pod has not ingested on its decisions. Default unknown.
@@ -54,6 +59,7 @@ impl Shape {
             enforced_field: None,
             idle_reason: None,
             by_pod_limit: 20,
+            summary: false,
             rollout: Rollout::Immediate,
             missing: MissingSemantics::default(),
             at_once: None,
@@ -105,6 +111,15 @@ impl Shape {
     #[must_use]
     pub fn by_pod_limit(mut self, limit: usize) -> Self {
         self.by_pod_limit = limit;
+        self
+    }
+
+    /// Adds `summary: {pods, ingested, enforcing, failed}` to the status: the numbers of all members, and of those that have
+    /// ingested, enforce, or failed to ingest the generation that was read. Only for kinds whose schema keeps the field. Where
+    /// it does not, the aggregator logs a warning, and leaves the field out for ten minutes.
+    #[must_use]
+    pub fn summary(mut self) -> Self {
+        self.summary = true;
         self
     }
 

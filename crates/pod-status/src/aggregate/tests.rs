@@ -19,7 +19,7 @@ mod progress;
 
 fn shape(enforced_field: Option<&str>) -> Shape {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Policy"));
-    let shape = Shape::new(resource, "policyUID").latch("created");
+    let shape = Shape::new(resource, "policyUID").latch("created").summary();
     let shape = shape.enforced_by(["webhook"]).idle_reason("/why/0");
     Shape { enforced_field: enforced_field.map(Into::into), ..shape }
 }
@@ -215,7 +215,7 @@ proptest! {
         let previous = json!({"violations": [], "auditTimestamp": "t", "byPod": [], "created": false});
         let status = input.status(&previous);
         let fields: Vec<&str> = status.keys().map(String::as_str).collect();
-        prop_assert_eq!(fields, ["byPod", "conditions", "created", "observedGeneration"]);
+        prop_assert_eq!(fields, ["byPod", "conditions", "created", "observedGeneration", "summary"]);
     }
 
     #[test]

@@ -20,4 +20,5 @@ mod per_parent;
 mod reporter;
 mod serving;
 mod strict;
+mod summary;
 mod turns;

@@ -1,4 +1,4 @@
-//! `Reconciling` and `Stalled`.
+//! `Reconciling`, `Stalled` and `summary`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 
@@ -218,6 +218,17 @@ proptest! {
         prop_assert_eq!(progress(now).is_none(), condition(now, "Ready").status == "True");
         prop_assert_eq!(decide(managed, 3), Decision::Unchanged);
     }
+
+    #[test]
+    fn the_summary_counts_every_member_once(input in input()) {
+        let status = input.status(&Value::Null);
+        let count = |field: &str| status["summary"][field].as_u64().unwrap();
+        let (pods, ingested) = (count("pods"), count("ingested"));
+        prop_assert!(ingested.saturating_add(count("failed")) <= pods && count("enforcing") <= ingested);
+        prop_assert_eq!(condition(&status, "Ingested").status == "True", pods > 0 && ingested == pods);
+        let enforces_all = condition(&status, "Enforced").status == "True";
+        prop_assert!(!enforces_all || (ingested == pods && count("enforcing") > 0));
+    }
 }
 
 #[test]
@@ -291,4 +302,23 @@ fn a_condition_of_another_manager_stays_and_ours_does_not_contradict_it() {
             assert_eq!(found, ours, "{type_}={status} beside {errors:?}, {is_map}");
         }
     }
+}
+
+#[test]
+fn a_summary_is_written_only_for_a_kind_whose_schema_keeps_it() {
+    let (members, reported) = pods(&[Some(vec![]), Some(failure(Failure::Permanent)), None]);
+    let parent = Parent::new(key("u0"), 2);
+    let summary = |shape: &Shape| {
+        written(aggregate(shape, &parent, &members, &reported, &at(1))).get("summary").cloned()
+    };
+    let with = shape(None).by_pod_limit(1);
+    let counted = json!({"pods": 3, "ingested": 1, "enforcing": 1, "failed": 1});
+    assert_eq!(summary(&with), Some(counted));
+    let not_enforced = Shape { enforcing: [].into(), ..with.clone() };
+    assert_eq!(summary(&not_enforced), Some(json!({"pods": 3, "ingested": 1, "failed": 1})));
+    let without = Shape { summary: false, ..with };
+    assert_eq!(summary(&without), None);
+    let Decision::Write(status) = aggregate(&without, &parent, &members, &reported, &at(1)) else { panic!() };
+    let parent = parent.with_status(Value::Object(status));
+    assert_eq!(aggregate(&without, &parent, &members, &reported, &at(2)), Decision::Unchanged);
 }
