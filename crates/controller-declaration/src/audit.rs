@@ -37,6 +37,9 @@ pub fn of_user<'a>(log: &'a [Value], username: &'a str) -> impl Iterator<Item = 
     })
 }
 
+/// The field that kinds have by default with the value -1, so that no tool takes a new object for one that is done.
+const UNOBSERVED: &str = "/status/observedGeneration";
+
 /// Compares a declaration with what a controller has done: `events` of an audit log (`audit.k8s.io/v1`), and only its own.
 ///
 /// A call counts whatever the API server answered, because a controller that asks for what is gone has still asked. A
@@ -57,7 +60,10 @@ pub fn check<'a>(declaration: &Declaration, events: impl IntoIterator<Item = &'a
             let resource = call.resource.split('/').next().unwrap_or_default();
             let kind = (call.group.clone(), resource.to_owned());
             // The log has a created object as the API server reads it, with the status that kinds have by default.
-            let is_default = |field: &String| call.verb == "create" && field == "/status";
+            let is_unobserved = body.pointer(UNOBSERVED).and_then(Value::as_i64) == Some(-1);
+            let is_default = |field: &String| {
+                call.verb == "create" && (field == "/status" || is_unobserved && field == UNOBSERVED)
+            };
             let fields = field::written(body).into_iter().filter(|field| !is_default(field));
             written.extend(fields.map(|field| (kind.clone(), field)));
         }
@@ -162,6 +168,10 @@ mod tests {
             check(&declaration, [&event]).undeclared_fields.into_iter().collect::<Vec<_>>().join(", ")
         };
         assert_eq!(undeclared("create", json!({})), "");
+        assert_eq!(undeclared("create", json!({"observedGeneration": -1})), "");
+        let observed = "/status/observedGeneration of deployments.apps";
+        assert_eq!(undeclared("create", json!({"observedGeneration": 1})), observed);
+        assert_eq!(undeclared("patch", json!({"observedGeneration": -1})), observed);
         assert_eq!(undeclared("create", json!({"replicas": 1})), "/status/replicas of deployments.apps");
         assert_eq!(undeclared("patch", json!({})), "/status of deployments.apps");
     }

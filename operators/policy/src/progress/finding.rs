@@ -144,6 +144,12 @@ fn paused(object: &Value) -> Option<Finding> {
 
 fn generation(object: &Value) -> Option<Finding> {
     let (wanted, observed) = (generation_of(object)?, observed_generation(object)?);
+    if observed < 0 {
+        // The default of a schema.
+        let message =
+            "no controller has observed any generation of it: is the one that is responsible for it running?";
+        return Some(Finding::new(Level::Waiting, About::Generation, message));
+    }
     let last = last_status_write(object).map_or_else(String::new, |Write { manager, time, .. }| {
         format!("; the status was last written by {manager} at {time}")
     });

@@ -105,6 +105,9 @@ fn a_generation_that_nobody_observed_blocks() {
     let message = "Blocking generation 3 was not observed: the status is about generation 2; the status was last written by \
                    core at T";
     assert_eq!(explained(object), [message]);
+    let by_default = json!({"metadata": {"generation": 1}, "status": {"observedGeneration": -1}});
+    let message = "Waiting no controller has observed any generation of it: is the one that is responsible for it running?";
+    assert_eq!(explained(by_default), [message]);
     let by_condition = json!({"metadata": {"generation": 3}, "status": {"conditions": [
         {"type": "A", "status": "True", "observedGeneration": 2}, {"type": "B", "status": "True", "observedGeneration": 3}]}});
     assert_eq!(explained(by_condition), [""; 0]);
