@@ -75,9 +75,11 @@ fn status() -> Declaration {
         .access(statuses(TEMPLATES, "constrainttemplates"))
         .access(statuses("config.gatekeeper.sh", "configs"))
         .access(statuses("syncset.gatekeeper.sh", "syncsets"))
-        .access(
-            Access::to(CONSTRAINTS, "*").everywhere().gets().writes(["/status/byPod", "/status/conditions"]),
-        )
+        .access(Access::to(CONSTRAINTS, "*").everywhere().gets().writes([
+            "/status/byPod",
+            "/status/conditions",
+            "/status/summary",
+        ]))
 }
 
 fn audit() -> Declaration {

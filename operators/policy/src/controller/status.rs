@@ -31,12 +31,13 @@ fn enforced(shape: Shape) -> Shape {
     shape
         .enforced_field("enforced")
         .enforced_by(["webhook"])
+        .summary()
         .idle_reason("/enforcementPointsStatus/0/message")
 }
 
 /// SyncSets and the Config are ingested; they enforce nothing by themselves.
 fn sync_shape(gvk: &GroupVersionKind, plural: &str, uid_field: &str) -> Shape {
-    Shape::new(ApiResource::from_gvk_with_plural(gvk, plural), uid_field)
+    Shape::new(ApiResource::from_gvk_with_plural(gvk, plural), uid_field).summary()
 }
 
 /// The report about an object once the policy set that holds it is in force: never earlier, so that a
@@ -45,7 +46,8 @@ pub(super) struct Outcome {
     pub(super) parent: ParentKey,
     pub(super) generation: i64,
     pub(super) source: ReadinessSource,
-    /// The reason why it is not in force, if it is not.
+    /// The reason why it is not in force, if it is not. The class is the one for readiness: a pod that starts does not wait for
+    /// what is permanent. An error may be milder ([`retried`]).
     pub(super) failure: Option<(Failure, Vec<PodError>)>,
     pub(super) detail: Value,
 }
@@ -61,7 +63,9 @@ impl Outcome {
         let reason = errors.first().map(|error| error.message.clone()).unwrap_or_default();
         let reference = &parent.reference;
         tracing::warn!(kind = reference.kind, name = reference.name, reason, "not ingested");
-        let errors = errors.into_iter().map(|error| error.class(failure)).collect();
+        let is_retried = failure == Failure::Transient;
+        let errors = errors.into_iter().map(|error| if is_retried { retried(error) } else { error });
+        let errors = errors.collect();
         reporter.ingested(&parent, generation, Err(errors), detail);
         source.fail(&parent, generation, failure, reason);
     }
@@ -83,6 +87,12 @@ pub(super) fn pod_errors(error: &IngestError) -> Vec<PodError> {
 
 pub(super) fn pod_error(code: &str, message: String) -> PodError {
     PodError::new(code, message)
+}
+
+/// The same error as one that ends without a change of the object: the operator tries again, or notices by itself that
+/// what is missing has come. All other errors make their object `Stalled`, at which Flux gives up.
+pub(super) fn retried(error: PodError) -> PodError {
+    error.class(Failure::Transient)
 }
 
 /// Adds to the detail of a template's report what is wrong with it and does not keep it from being enforced.

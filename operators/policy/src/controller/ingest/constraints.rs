@@ -11,7 +11,7 @@ use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
 use crate::controller::points::Points;
-use crate::controller::status::{Outcome, pod_error, pod_errors};
+use crate::controller::status::{Outcome, pod_error, pod_errors, retried};
 
 use super::Ingest;
 use super::templates::parent_key;
@@ -126,12 +126,17 @@ impl Ingest {
     fn constraint_outcome(&mut self, id: &ConstraintRef, error: Option<&IngestError>) {
         let not_judged =
             self.not_judged().or_else(|| self.outdated(&id.kind)).or_else(|| self.unsynced(&id.kind));
-        let class = self.missing_template(&id.kind).filter(|_| is_without_template(error));
+        let without_template = is_without_template(error);
+        let class = self.missing_template(&id.kind).filter(|_| without_template);
         let source = self.constraints_source(&id.kind).cloned();
         let (Some(known), Some(source)) = (self.constraints.0.get_mut(id), source) else { return };
         let errors = match (&known.unreadable, error) {
             (Some(reason), _) => vec![pod_error("create_error", reason.clone())],
             (None, None) => Vec::new(),
+            // It is taken in when its template comes.
+            (None, Some(error)) if without_template && class.is_none() => {
+                pod_errors(error).into_iter().map(retried).collect()
+            }
             (None, Some(error)) => pod_errors(error),
         };
         known.is_good = errors.is_empty();

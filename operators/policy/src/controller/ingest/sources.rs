@@ -18,7 +18,7 @@ use watch_manager::{EventKind, WatchEvent, WatchedObject};
 use crate::api_error::reason;
 use crate::config::{CONFIG_NAME, ExcludedNamespaces};
 use crate::controller::kinds::{CONFIG, parent_kind};
-use crate::controller::status::{Outcome, pod_error};
+use crate::controller::status::{Outcome, pod_error, retried};
 use crate::controller::sync::SyncSources;
 
 use super::templates::parent_key;
@@ -274,7 +274,9 @@ impl Ingest {
                 continue;
             }
             let missing = source.kinds().filter(|gvk| state(gvk) == State::NotServed);
-            let errors: Vec<_> = missing.map(|gvk| pod_error("sync_error", not_served(&gvk))).collect();
+            // Its CRD may come later. The kind is watched then.
+            let error = |gvk| retried(pod_error("sync_error", not_served(&gvk)));
+            let errors: Vec<_> = missing.map(error).collect();
             self.outcomes.push(Outcome {
                 parent: source.key.clone(),
                 generation: source.generation,
