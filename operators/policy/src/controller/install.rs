@@ -125,3 +125,31 @@ impl OwnCrd {
         Ok((crd, before != Some(after)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_with_a_status_is_in_progress_before_a_pod_has_looked() {
+        let mut kinds = Vec::new();
+        for OwnCrd { name, object, .. } in OwnCrds::new([]).unwrap().into_each() {
+            let crd = serde_json::to_value(&object).unwrap();
+            let found = schema_merge::check_crd(&crd);
+            let refused: Vec<_> = found.iter().filter(|found| found.is_error()).collect();
+            assert!(refused.is_empty(), "{name}: {refused:?}");
+            let versions = crd["spec"]["versions"].as_array().unwrap().iter();
+            for version in versions.filter(|version| version["subresources"]["status"].is_object()) {
+                let status = &version["schema"]["openAPIV3Schema"]["properties"]["status"];
+                assert_eq!(status["default"], json!({"observedGeneration": -1}), "{name}");
+                assert!(status["properties"]["summary"].is_object(), "{name}");
+                kinds.push(name.clone());
+            }
+        }
+        kinds.dedup();
+        let expected = ["constrainttemplates.templates", "syncsets.syncset", "configs.config"];
+        assert_eq!(kinds, expected.map(|name| format!("{name}.gatekeeper.sh")));
+    }
+}

@@ -10,7 +10,7 @@ use crate::https::{Connection, authority, deployment_review, post};
 use crate::operator::Operator;
 use crate::scripted::{Fate, Scripted};
 
-const BROKEN: &str = r#"
+pub(crate) const BROKEN: &str = r#"
 apiVersion: templates.gatekeeper.sh/v1
 kind: ConstraintTemplate
 metadata: {name: broken}

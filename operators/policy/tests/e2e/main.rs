@@ -28,6 +28,7 @@ mod gatekeeper;
 mod gatekeeper_process;
 mod gatekeeper_suite;
 mod guards;
+mod health;
 mod https;
 mod last_good;
 mod leftovers;

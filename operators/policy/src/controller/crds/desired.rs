@@ -120,7 +120,7 @@ fn crd(compiled: &CompiledTemplate) -> Value {
     let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
     for version in versions.into_iter().flatten() {
         add_enforced_column(version);
-        merge_conditions_by_type(version);
+        declare_status(version);
     }
     crd
 }
@@ -137,13 +137,34 @@ fn reference(template: &ParentKey) -> OwnerReference {
     }
 }
 
-/// The audit and the aggregator each have conditions of their own, and apply them without knowing of the other's.
-fn merge_conditions_by_type(version: &mut Value) {
-    if let Some(status) = version.pointer_mut("/schema/openAPIV3Schema/properties/status") {
-        *status = json!({
-            "type": "object",
-            "x-kubernetes-preserve-unknown-fields": true,
-            "properties": {"conditions": {
+/// The audit and the aggregator each have conditions of their own, and apply them without knowing of the other's: the list
+/// is merged by type. Before any pod has looked, the default says that no generation was observed: kstatus takes an object
+/// without a status for one that is done.
+fn declare_status(version: &mut Value) {
+    let Some(status) = version.pointer_mut("/schema/openAPIV3Schema/properties/status") else { return };
+    let count = |description: &str| json!({"type": "integer", "description": description});
+    *status = json!({
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": true,
+        "default": {"observedGeneration": -1},
+        "properties": {
+            "observedGeneration": {
+                "type": "integer",
+                "format": "int64",
+                "description": "Generation that the status is about; -1 before any pod has looked.",
+            },
+            "summary": {
+                "type": "object",
+                "x-kubernetes-preserve-unknown-fields": true,
+                "description": "Numbers of pods.",
+                "properties": {
+                    "pods": count("Pods that are to report."),
+                    "ingested": count("Pods that have ingested observedGeneration."),
+                    "enforcing": count("Pods that enforce observedGeneration."),
+                    "failed": count("Pods that failed to ingest observedGeneration; their errors are in byPod."),
+                },
+            },
+            "conditions": {
                 "type": "array",
                 "x-kubernetes-list-type": "map",
                 "x-kubernetes-list-map-keys": ["type"],
@@ -153,9 +174,9 @@ fn merge_conditions_by_type(version: &mut Value) {
                     "properties": {"type": {"type": "string"}},
                     "x-kubernetes-preserve-unknown-fields": true,
                 },
-            }},
-        });
-    }
+            },
+        },
+    });
 }
 
 fn add_enforced_column(version: &mut Value) {
@@ -167,5 +188,36 @@ fn add_enforced_column(version: &mut Value) {
             "jsonPath": ".status.conditions[?(@.type=='Enforced')].status"
         });
         columns.push(column);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use constraint_framework::api::ConstraintTemplate;
+    use constraint_framework::policyset::Compiler;
+
+    use super::*;
+
+    #[test]
+    fn the_api_server_takes_the_definition_and_its_status_is_in_progress_before_a_pod_has_looked() {
+        let rego = "package a\nviolation[{\"msg\": \"no\"}] { true }";
+        let template = json!({
+            "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": "a"},
+            "spec": {
+                "crd": {"spec": {"names": {"kind": "A"}}},
+                "targets": [{"target": "admission.k8s.gatekeeper.sh", "rego": rego}],
+            },
+        });
+        let template = ConstraintTemplate::from_value(&template).unwrap();
+        let crd = crd(&Compiler::default().compile(&template).unwrap());
+        let found = schema_merge::check_crd(&crd);
+        let refused: Vec<_> = found.iter().filter(|found| found.is_error()).collect();
+        assert!(refused.is_empty(), "{refused:?}");
+        for version in crd["spec"]["versions"].as_array().unwrap() {
+            let status = &version["schema"]["openAPIV3Schema"]["properties"]["status"];
+            assert_eq!(status["default"], json!({"observedGeneration": -1}), "{version}");
+            assert_eq!(status["properties"]["conditions"]["x-kubernetes-list-type"], "map", "{version}");
+            assert!(status["properties"]["summary"]["properties"]["enforcing"].is_object(), "{version}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 /// Rises when a release asks for other CRDs than the one before. A pod leaves CRDs of a higher revision alone, so that
 /// two releases do not undo each other's writes during an upgrade.
-pub(in crate::controller) const REVISION: u64 = 2;
+pub(in crate::controller) const REVISION: u64 = 3;
 /// The annotation that holds [`REVISION`].
 pub(in crate::controller) const REVISION_ANNOTATION: &str = "webtroller.dev/revision";
 
