@@ -188,6 +188,8 @@ impl Prepared<'_> {
             format!("--audit-log-path={}", audit_log(self.folder).display()),
             // The line is in the file before the answer ends, so a test need not wait for it.
             "--audit-log-mode=blocking-strict".to_owned(),
+            // In MB. By default it begins a new file after 100 of them, and a test would miss what the former one has.
+            "--audit-log-maxsize=10000".to_owned(),
             // Else it waits for its clients to close their watches, for up to a minute, whenever a test restarts it.
             "--shutdown-watch-termination-grace-period=1s".to_owned(),
         ];
