@@ -22,6 +22,7 @@ use constraint_framework::api::{
 use constraint_framework::expansion::{EXPANSION_GROUP, ExpansionTemplate, ExpansionTemplates};
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::target::AdmissionTarget;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::Value;
 
 use super::enforcement::with_known_action;
@@ -125,10 +126,13 @@ fn policies(manifests: &[Manifest], compiler: Compiler) -> Draft {
 fn compiled(manifests: &[Manifest], compiler: Compiler) -> Draft {
     let builder = Builder(PolicySetBuilder::new(compiler));
     let mut draft = Draft { builder, ..Draft::default() };
-    let (sound, refused): (Vec<_>, Vec<_>) = manifests.iter().partition(|manifest| shape::is_sound(manifest));
+    let (sound, refused): (Vec<_>, Vec<_>) =
+        manifests.par_iter().partition(|manifest| shape::is_sound(manifest));
+    let is_own = |manifest: &&&Manifest| kinds::is_of_gatekeeper(group_of(&manifest.object));
+    let own: Vec<_> = sound.par_iter().filter(is_own).copied().collect();
     let places = snippet::FieldPlaces::default();
     draft.problems.extend(refused.into_iter().flat_map(|manifest| shape::problems(manifest, &places)));
-    let of_group = |group| sound.iter().copied().filter(move |manifest| group_of(&manifest.object) == group);
+    let of_group = |group| own.iter().copied().filter(move |manifest| group_of(&manifest.object) == group);
     let of_kind =
         |group, kind| of_group(group).filter(move |manifest| text(&manifest.object, "/kind") == kind);
     for manifest in of_kind(TEMPLATES_GROUP, "ConstraintTemplate") {
@@ -137,7 +141,7 @@ fn compiled(manifests: &[Manifest], compiler: Compiler) -> Draft {
     for manifest in of_group(CONSTRAINTS_GROUP) {
         draft.put_constraint(manifest);
     }
-    for manifest in sound.iter().copied().filter(|manifest| mutator::is_mutator(&manifest.object)) {
+    for manifest in own.iter().copied().filter(|manifest| mutator::is_mutator(&manifest.object)) {
         draft.check_mutator(manifest);
     }
     draft.take_native(ReadPolicies::of(&sound));

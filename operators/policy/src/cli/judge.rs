@@ -14,6 +14,7 @@ use constraint_framework::review::{
     Action, Document, EnforcementPoint, Review, ReviewSource, Verdict, Violation,
 };
 use constraint_framework::target::AdmissionTarget;
+use rayon::slice::ParallelSliceMut;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
@@ -254,10 +255,14 @@ pub(super) fn judge<'a>(
         let joined = threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.flatten().collect::<Vec<_>>()
+        let append = |mut all: Vec<_>, part| {
+            all.extend(part);
+            all
+        };
+        joined.reduce(append).unwrap_or_default()
     });
-    // Merges the sorted part of each thread.
-    found.sort_by(in_order);
+    // Merges the sorted part of each thread, on all of them.
+    found.par_sort_by(in_order);
     found.into_iter().map(|(_, violation)| violation).collect()
 }
 

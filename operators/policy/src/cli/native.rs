@@ -20,6 +20,7 @@ use constraint_framework::driver::{Case, Driver, Program, ValidatingPolicyDriver
 use constraint_framework::inventory::Inventory;
 use constraint_framework::review::{Action, Document, Json, Review, Violation};
 use constraint_framework::target::AdmissionTarget;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -82,12 +83,17 @@ impl ReadPolicies {
     /// Reads the policies, bindings and parameters among manifests.
     pub(super) fn of(manifests: &[&Manifest]) -> Self {
         let mut read = Self::default();
+        let native: Vec<_> =
+            manifests.par_iter().filter(|manifest| is_native(&manifest.object)).copied().collect();
+        if native.is_empty() {
+            return read;
+        }
         read.policies.plurals = Plurals::of(manifests.iter().map(|manifest| &manifest.object));
-        read.check_mutating(manifests);
-        for policy in of_kind(manifests, KIND) {
+        read.check_mutating(&native);
+        for policy in of_kind(&native, KIND) {
             let mistakes = shape::of_policy(&policy.object, &["validations", "auditAnnotations"]);
             let name = text(&policy.object, "/metadata/name");
-            let mut own = of_kind(manifests, "ValidatingAdmissionPolicyBinding");
+            let mut own = of_kind(&native, "ValidatingAdmissionPolicyBinding");
             own.retain(|binding| text(&binding.object, "/spec/policyName") == name);
             if own.is_empty() {
                 let text = "no ValidatingAdmissionPolicyBinding among the inputs binds this policy: it judges nothing";
@@ -107,26 +113,26 @@ impl ReadPolicies {
                 Err(message) => read.problems.push(ManifestError::at(policy, message)),
             }
         }
-        for binding in of_kind(manifests, "ValidatingAdmissionPolicyBinding") {
+        for binding in of_kind(&native, "ValidatingAdmissionPolicyBinding") {
             read.problems.extend(field_problems(&of_binding(binding), binding));
-            read.check_policy_name(binding, KIND, manifests);
+            read.check_policy_name(binding, KIND, &native);
         }
         read
     }
 
     /// Refuses a binding of a policy that is not there, which would have no effect.
-    fn check_policy_name(&mut self, binding: &Manifest, kind: &str, manifests: &[&Manifest]) {
+    fn check_policy_name(&mut self, binding: &Manifest, kind: &str, native: &[&Manifest]) {
         let wanted = text(&binding.object, "/spec/policyName");
         let is_wanted = |policy: &&Manifest| text(&policy.object, "/metadata/name") == wanted;
-        if !wanted.is_empty() && !of_kind(manifests, kind).iter().any(is_wanted) {
+        if !wanted.is_empty() && !of_kind(native, kind).iter().any(is_wanted) {
             let message = format!("/spec/policyName: there is no {kind} {wanted:?} among the inputs");
             self.problems.push(ManifestError::at(binding, message));
         }
     }
 
     /// Checks MutatingAdmissionPolicies and their bindings, which have no effect.
-    fn check_mutating(&mut self, manifests: &[&Manifest]) {
-        for policy in of_kind(manifests, "MutatingAdmissionPolicy") {
+    fn check_mutating(&mut self, native: &[&Manifest]) {
+        for policy in of_kind(native, "MutatingAdmissionPolicy") {
             let mistakes = shape::of_policy(&policy.object, &["mutations", "reinvocationPolicy"]);
             let errors = mutating::check(&policy.object);
             if errors.is_empty() && mistakes.is_empty() {
@@ -137,9 +143,9 @@ impl ReadPolicies {
             self.problems.extend(field_problems(&mistakes, policy));
             self.problems.extend(errors.into_iter().map(|error| ManifestError::at(policy, error)));
         }
-        for binding in of_kind(manifests, "MutatingAdmissionPolicyBinding") {
+        for binding in of_kind(native, "MutatingAdmissionPolicyBinding") {
             self.problems.extend(field_problems(&shape::of_binding(&binding.object, &[]), binding));
-            self.check_policy_name(binding, "MutatingAdmissionPolicy", manifests);
+            self.check_policy_name(binding, "MutatingAdmissionPolicy", native);
         }
     }
 
@@ -162,10 +168,8 @@ impl ReadPolicies {
     }
 }
 
-fn of_kind<'a>(manifests: &[&'a Manifest], kind: &str) -> Vec<&'a Manifest> {
-    let is_one =
-        |manifest: &&&Manifest| is_native(&manifest.object) && text(&manifest.object, "/kind") == kind;
-    manifests.iter().filter(is_one).copied().collect()
+fn of_kind<'a>(native: &[&'a Manifest], kind: &str) -> Vec<&'a Manifest> {
+    native.iter().filter(|manifest| text(&manifest.object, "/kind") == kind).copied().collect()
 }
 
 /// Returns what is wrong with the fields of a ValidatingAdmissionPolicyBinding.
