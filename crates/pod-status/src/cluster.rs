@@ -29,7 +29,6 @@ use crate::job::{Held, Job};
 use crate::name::label_value;
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::pod::{self, UNFINISHED};
-use crate::pruned::PrunedKinds;
 use crate::reason::code;
 use crate::registration::{Registration, acknowledgement};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
@@ -72,7 +71,6 @@ pub(crate) struct Cluster {
     namespace: String,
     manager: String,
     params: PatchParams,
-    pruned: PrunedKinds,
     pub(crate) epochs: Epochs,
 }
 
@@ -99,7 +97,6 @@ impl Cluster {
             epochs: Epochs::new(client.clone(), &config.kind, &config.namespace),
             client,
             manager: config.field_manager.clone(),
-            pruned: PrunedKinds::default(),
             // Forced: the fields are this crate's own. A status written by the software it replaces is owned
             // by another manager and must be taken over.
             params: PatchParams::apply(&config.field_manager).force(),
@@ -210,9 +207,7 @@ impl Cluster {
 
     /// Reads the parent, decides, and writes if that changes anything.
     pub(crate) async fn reconcile(&self, job: &Job) -> kube::Result<Written> {
-        let reference = &job.parent;
-        let shape = self.pruned.kept(&job.shape, reference);
-        let shape = shape.as_ref();
+        let (shape, reference) = (&job.shape, &job.parent);
         let api = shape.api(&self.client, reference);
         let Some(mut object) = read(&api, &reference.name).await? else { return Ok(Written::Gone) };
         let parent = known(job, Parent::of(&mut object, reference, shape, &self.manager));
@@ -265,8 +260,7 @@ impl Cluster {
         let written = answered_patiently(|| api.patch_status(name, &self.params, &patch)).await;
         count_write("apply", &written);
         match written {
-            Ok(stored) => {
-                self.pruned.note(&parent.key.reference, &body, &stored);
+            Ok(_) => {
                 note_activation(parent, &body);
                 Ok(done)
             }

@@ -32,6 +32,10 @@ const LEFT_OVER: u32 = 3 << 30;
 pub(crate) fn entry(shape: &Shape, member: &Member, entry: &Entry) -> Value {
     let mut fields = by_pod_entry(shape, member, entry);
     fields.insert("incarnation".to_owned(), json!(member.incarnation));
+    if !entry.errors.is_empty() {
+        // With their classes, which the aggregator reads from here.
+        fields.insert("errors".to_owned(), json!(entry.errors));
+    }
     for (name, value) in [("podUID", json!(member.uid)), ("enforcing", json!(entry.enforcing))] {
         fields.remove(name);
         if !value.is_null() {
@@ -224,6 +228,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::readiness::Failure;
     use crate::report::PodError;
 
     #[test]
@@ -247,7 +252,7 @@ mod tests {
             uid in prop::option::of("[a-z]{1,4}"),
             operations in prop::collection::btree_set("[a-z]{1,4}", 0..3),
             generation in 1..9i64,
-            errors in prop::collection::vec(("[a-z]{0,3}", "[ -~]{0,9}", prop::option::of("[a-z]")), 0..3),
+            errors in prop::collection::vec(("[a-z]{0,3}", "[ -~]{0,9}", prop::option::of("[a-z]"), any::<bool>()), 0..3),
             enforcing in prop::option::of(1..9i64),
             enforced in prop::option::of(any::<bool>()),
         ) {
@@ -255,8 +260,9 @@ mod tests {
             let shape = Shape::new(resource, "kUID");
             let parent = ParentRef::new("g", "K", "p");
             let member = Member { uid, operations, ..Member::new("a", "run") };
-            let error = |(code, message, location): (String, String, Option<String>)| {
-                let error = PodError::new(code, message);
+            let error = |(code, message, location, retried): (String, String, Option<String>, bool)| {
+                let class = if retried { Failure::Transient } else { Failure::Permanent };
+                let error = PodError::new(code, message).class(class);
                 location.into_iter().fold(error, PodError::at)
             };
             let about = Entry::new(ParentKey::new(parent.clone(), "u"), generation)

@@ -75,7 +75,6 @@ mod permit;
 mod place;
 mod pod;
 mod progress;
-mod pruned;
 pub mod readiness;
 mod reason;
 mod registration;

@@ -11,6 +11,25 @@ use crate::answer::{Answer, INGEST_ERROR};
 const RECONCILING: &str = "Reconciling";
 const STALLED: &str = "Stalled";
 
+/// The reasons that these conditions have in this release and in those before.
+const REASONS: [&str; 10] = [
+    "Activating",
+    "DeadlineActivated",
+    "DeadlineExceeded",
+    "FenceMissing",
+    INGEST_ERROR,
+    "IngestRetried",
+    "NoEnforcementPoint",
+    "NoPods",
+    "NotEnforcing",
+    "WaitingForPods",
+];
+
+/// Returns true if this crate writes these conditions with that reason.
+pub(crate) fn is_reason(reason: &str) -> bool {
+    REASONS.contains(&reason)
+}
+
 /// Returns true for the types of these conditions.
 pub(crate) fn is_progress(type_: &str) -> bool {
     [RECONCILING, STALLED].contains(&type_)

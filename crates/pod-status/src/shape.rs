@@ -115,8 +115,8 @@ impl Shape {
     }
 
     /// Adds `summary: {pods, ingested, enforcing, failed}` to the status: the numbers of all members, and of those that have
-    /// ingested, enforce, or failed to ingest the generation that was read. Only for kinds whose schema keeps the field. Where
-    /// it does not, the aggregator logs a warning, and leaves the field out for ten minutes.
+    /// ingested, enforce, or failed to ingest the generation that was read. Only for kinds whose schema declares the field, or keeps
+    /// unknown ones: an API server refuses a status with any other field, so that none is written.
     #[must_use]
     pub fn summary(mut self) -> Self {
         self.summary = true;

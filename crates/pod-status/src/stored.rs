@@ -6,12 +6,12 @@
 //!
 //! `Reconciling` and `Stalled` go when they are not true any more, and another manager may have written such a condition,
 //! which stays. In a map the managed fields say whose it is. In an atomic list all of it belongs to who wrote last; there
-//! ours is the one that repeats what `Ingested` or `Ready` beside it says.
+//! ours is the one with one of our reasons, also where a release without these conditions has kept it in between.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ManagedFieldsEntry};
 use serde_json::{Map, Value, json};
 
-use crate::progress::is_progress;
+use crate::progress::{is_progress, is_reason};
 
 const CONDITIONS: &str = "/f:status/f:conditions";
 
@@ -110,15 +110,8 @@ impl Stored {
         match &self.list {
             List::Ours => true,
             List::Map(own) => own.contains(&key(type_)),
-            List::Atomic => ["Ingested", "Ready"].iter().any(|explained| self.repeats(condition, explained)),
+            List::Atomic => condition.get("reason").and_then(Value::as_str).is_some_and(is_reason),
         }
-    }
-
-    /// Returns true if `condition` says what the one of the type `explained` says, of the same generation.
-    fn repeats(&self, condition: &Value, explained: &str) -> bool {
-        let fields = ["reason", "message", "observedGeneration"];
-        self.condition(explained)
-            .is_some_and(|explained| fields.iter().all(|field| condition.get(field) == explained.get(field)))
     }
 
     fn conditions(&self) -> &[Value] {

@@ -65,8 +65,6 @@ struct State {
     /// Events of paths that contain this part are not delivered.
     held: Option<&'static str>,
     latency: Option<Duration>,
-    /// The schema of parents drops this field of the status.
-    pruned: Option<&'static str>,
     /// Four of five requests are refused, by the throws of a die with this seed.
     overload: Option<u64>,
     watches: Vec<Watch>,
@@ -213,11 +211,6 @@ impl Server {
     /// Each answer takes this long.
     pub fn set_latency(&self, latency: Duration) {
         self.state.lock().unwrap().latency = Some(latency);
-    }
-
-    /// From now on the schema of parents drops this field of the status, or nothing.
-    pub fn prune(&self, field: Option<&'static str>) {
-        self.state.lock().unwrap().pruned = field;
     }
 
     /// Another client writes the object at this path.
@@ -399,8 +392,7 @@ impl State {
             return (409, refusal(409, 0));
         }
         let mut new = old.clone();
-        let fields = body["status"].as_object().unwrap().iter();
-        for (field, value) in fields.filter(|(field, _)| self.pruned != Some(field.as_str())) {
+        for (field, value) in body["status"].as_object().unwrap() {
             new["status"][field] = value.clone();
         }
         new["metadata"]["managedFields"] = json!([{

@@ -20,5 +20,4 @@ mod per_parent;
 mod reporter;
 mod serving;
 mod strict;
-mod summary;
 mod turns;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::GroupVersionKind;
-use pod_status::{ParentKey, ParentRef};
+use pod_status::{ParentKey, ParentRef, PodError};
 use serde::Deserialize;
 use watch_manager::WatchedObject;
 
@@ -16,6 +16,8 @@ pub(super) struct SyncSources(BTreeMap<ParentRef, SyncSource>);
 pub(super) struct SyncSource {
     pub(super) key: ParentKey,
     pub(super) generation: i64,
+    /// Why this generation is not in force; the kinds are those of the last one that was.
+    pub(super) refused: Option<PodError>,
     kinds: BTreeSet<Kind>,
 }
 
@@ -45,8 +47,15 @@ impl SyncSources {
         let kinds =
             kinds.into_iter().filter(|kind| !kind.version.is_empty() && !kind.kind.is_empty()).collect();
         let generation = object.metadata().generation.unwrap_or_default();
-        self.0.insert(key.reference.clone(), SyncSource { key, generation, kinds });
+        self.0.insert(key.reference.clone(), SyncSource { key, generation, refused: None, kinds });
         Ok(())
+    }
+
+    /// Keeps the kinds that a SyncSet or a Config asked for before, because this generation cannot be used.
+    pub(super) fn refuse(&mut self, key: ParentKey, generation: i64, reason: PodError) {
+        let former = self.0.remove(&key.reference).map(|source| source.kinds);
+        let kinds = former.unwrap_or_default();
+        self.0.insert(key.reference.clone(), SyncSource { key, generation, refused: Some(reason), kinds });
     }
 
     /// Forgets a SyncSet or a Config.
@@ -84,6 +93,20 @@ mod tests {
     fn put(sources: &mut SyncSources, gvk: &GroupVersionKind, name: &str, spec: Value) -> Result<(), String> {
         let (key, object) = source(gvk, name, spec);
         sources.put(key, &object)
+    }
+
+    /// Whatever else is reported meanwhile, its generation is not called ingested.
+    #[test]
+    fn a_source_that_is_refused_keeps_its_kinds_and_says_why_until_it_is_corrected() {
+        let mut sources = SyncSources::default();
+        put(&mut sources, &CONFIG, "config", json!({"sync": {"syncOnly": [kind("Pod")]}})).unwrap();
+        let (key, _) = source(&CONFIG, "config", json!({}));
+        sources.refuse(key, 2, PodError::new("ingest_error", "no such process"));
+        let known: Vec<_> =
+            sources.iter().map(|source| (source.generation, source.refused.is_some())).collect();
+        assert_eq!((known, sources.kinds().len()), (vec![(2, true)], 1));
+        put(&mut sources, &CONFIG, "config", json!({})).unwrap();
+        assert!(sources.iter().all(|source| source.refused.is_none()) && sources.kinds().is_empty());
     }
 
     fn kind(kind: &str) -> Value {

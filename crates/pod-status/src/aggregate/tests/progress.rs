@@ -3,6 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 
 use super::*;
+use crate::progress::is_reason;
 
 const PROGRESS: [&str; 2] = ["Reconciling", "Stalled"];
 
@@ -184,6 +185,7 @@ proptest! {
         prop_assert_eq!(ready.status == "True", enforced.status == "True" && progress.is_none());
         prop_assert_eq!(progress.is_none(), kstatus(after.parent.generation, &Value::Object(status.clone())) == "Current");
         if let Some((type_, reason, message)) = progress {
+            prop_assert!(is_reason(&reason), "{reason}");
             prop_assert_eq!(type_ == "Stalled", condition(&status, "Ingested").reason == "IngestError");
             let says = |explained: Condition| explained.reason == reason && explained.message == message;
             prop_assert!(["Ingested", "Ready"].into_iter().any(|explained| says(condition(&status, explained))));
@@ -254,6 +256,29 @@ fn a_condition_that_is_stored_goes_when_its_reason_does() {
         let reconciling = (Some("Reconciling"), Some(at(3)));
         assert_eq!(seen, [stalled.clone(), stalled, reconciling, (None, None), (None, None)], "{is_map}");
     }
+}
+
+/// A rollback: a release that does not know the condition keeps it in the list, and says that all is well.
+#[test]
+fn a_condition_that_another_release_has_kept_goes() {
+    let (members, reported) = pods(&[Some(failure(Failure::Permanent))]);
+    let mut status = Value::Object(written(aggregate(
+        &shape(None),
+        &Parent::new(key("u0"), 2),
+        &members,
+        &reported,
+        &at(1),
+    )));
+    for condition in status["conditions"].as_array_mut().unwrap() {
+        if condition["type"] != "Stalled" {
+            condition["status"] = json!("True");
+            condition["reason"] = json!("EnforcedByAllPods");
+        }
+    }
+    let (members, reported) = pods(&[Some(vec![])]);
+    let parent = Parent { stored: stored(false, status), ..Parent::new(key("u0"), 2) };
+    let status = written(aggregate(&shape(None), &parent, &members, &reported, &at(2)));
+    assert_eq!(progress(&status), None);
 }
 
 /// The types of the conditions after a decision beside a condition of another manager, all pods having reported `errors`.

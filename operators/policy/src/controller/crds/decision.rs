@@ -60,11 +60,11 @@ pub(super) fn decide(kind: &str, template: Template, live: Option<&Live>) -> Dec
         return Decision::Superseded;
     }
     let Some(live) = live else { return Decision::Create };
-    if let Owner::Stranger(name) = &live.owner {
-        return Decision::Refuse(format!("it belongs to {name}; delete it, or choose another kind"));
-    }
     if live.terminating {
         return Decision::AwaitDeletion;
+    }
+    if let Owner::Stranger(name) = &live.owner {
+        return Decision::Refuse(format!("it belongs to {name}; delete it, or choose another kind"));
     }
     if live.kind != kind {
         return other_spelling(kind, live);
@@ -119,7 +119,9 @@ mod tests {
         let edited = Live { matches: false, ..live(Owner::Mine) };
         assert_decides(&edited, &Decision::Replace);
         assert_decides(&Live { revision: REVISION + 1, ..edited }, &Decision::Keep);
-        assert_decides(&Live { terminating: true, ..live(Owner::Mine) }, &Decision::AwaitDeletion);
+        for owner in [Owner::Mine, Owner::Stranger("Widget w".to_owned())] {
+            assert_decides(&Live { terminating: true, ..live(owner) }, &Decision::AwaitDeletion);
+        }
     }
 
     #[test]

@@ -148,17 +148,20 @@ impl Ingest {
         let generation = object.metadata().generation.unwrap_or_default();
         self.parent_changed(&key.reference);
         if let Some(reason) = self.does_not_count(&key) {
-            return self.sync_refused(key, generation, "ignored", reason);
+            let failure = Some((Failure::Permanent, vec![pod_error("ignored", reason)]));
+            let source = self.sync.source.clone();
+            return self.outcomes.push(Outcome {
+                parent: key,
+                generation,
+                source,
+                failure,
+                detail: Value::Null,
+            });
         }
         self.sync.source.expect(&key, generation);
-        if let Err(reason) = self.sync.sources.put(key.clone(), object) {
-            return self.sync_refused(key, generation, "ingest_error", format!("not readable: {reason}"));
-        }
-        if key.reference.kind == CONFIG.kind {
-            match excluded(object) {
-                Ok(excluded) => self.exclude(excluded),
-                Err(reason) => return self.sync_refused(key, generation, "ingest_error", reason),
-            }
+        if let Err(reason) = self.take_source(&key, object) {
+            self.sync.sources.refuse(key, generation, pod_error("ingest_error", reason));
+            return self.report_sync();
         }
         self.follow_sync();
         for gvk in self.sync.sources.kinds() {
@@ -173,6 +176,15 @@ impl Ingest {
         }
         self.sync.source.observe(&key, generation);
         self.report_sync();
+    }
+
+    /// Takes the kinds to sync, and the exclusions of the Config: all of them, or nothing.
+    fn take_source(&mut self, key: &ParentKey, object: &WatchedObject) -> Result<(), String> {
+        let excluded = (key.reference.kind == CONFIG.kind).then(|| excluded(object)).transpose()?;
+        let taken = self.sync.sources.put(key.clone(), object);
+        taken.map_err(|reason| format!("not readable: {reason}"))?;
+        excluded.into_iter().for_each(|excluded| self.exclude(excluded));
+        Ok(())
     }
 
     /// Only one Config counts, as in Gatekeeper; another one says so in its status.
@@ -202,12 +214,6 @@ impl Ingest {
                 self.report_constraints(&kind);
             }
         }
-    }
-
-    fn sync_refused(&mut self, parent: ParentKey, generation: i64, code: &str, reason: String) {
-        let failure = Some((Failure::Permanent, vec![pod_error(code, reason)]));
-        let source = self.sync.source.clone();
-        self.outcomes.push(Outcome { parent, generation, source, failure, detail: Value::Null });
     }
 
     /// Watches what is asked for now. The objects of a kind that is not asked for any more leave the inventory, and
@@ -263,20 +269,20 @@ impl Ingest {
         }
     }
 
-    /// Reports each SyncSet and the Config whose kinds are decided: synced, or not served.
+    /// Reports each SyncSet and the Config that is refused, or whose kinds are decided: synced, or not served.
     fn report_sync(&mut self) {
         self.report_referential();
         for source in self.sync.sources.iter() {
             let state = |gvk: &GroupVersionKind| {
                 self.sync.kinds.get(&gvk_key(gvk)).map_or(State::Listing, |kind| kind.state)
             };
-            if source.kinds().any(|gvk| state(&gvk) == State::Listing) {
+            if source.refused.is_none() && source.kinds().any(|gvk| state(&gvk) == State::Listing) {
                 continue;
             }
             let missing = source.kinds().filter(|gvk| state(gvk) == State::NotServed);
             // Its CRD may come later. The kind is watched then.
             let error = |gvk| retried(pod_error("sync_error", not_served(&gvk)));
-            let errors: Vec<_> = missing.map(error).collect();
+            let errors: Vec<_> = source.refused.iter().cloned().chain(missing.map(error)).collect();
             self.outcomes.push(Outcome {
                 parent: source.key.clone(),
                 generation: source.generation,
