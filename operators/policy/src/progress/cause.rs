@@ -8,7 +8,8 @@
 //!    └ owns Pod web-5d8f-x     phase Pending
 //! ```
 //!
-//! So what is farthest down comes first, and something that failed comes before anything that merely waits.
+//! So what is farthest down comes first, and something that failed comes before anything that merely waits. What an object
+//! refers to may be well by its own account, such as a Node that is ready: what else it says explains less than what the object says.
 //!
 //! An owner that is paused holds up what waits for it, and not what is well: a Job that has run does not wait for the CronJob
 //! that is suspended.
@@ -53,9 +54,12 @@ fn first(node: &mut Node, level: Level) -> Option<&mut Finding> {
     let Node { children, findings, .. } = node;
     let (owners, others): (Vec<_>, Vec<_>) =
         children.iter_mut().partition(|child| child.relation == Relation::OwnedBy);
+    let is_well = |child: &&mut Node| matches!(child.relation, Relation::RefersTo(_)) && child.is_summed_up;
+    let (well, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_well);
     let below = others.into_iter().find_map(|child| first(child, level));
     let own = findings.iter_mut().find(|finding| finding.level == level);
-    below.or(own).or_else(|| owners.into_iter().find_map(|owner| first(owner, level)))
+    let last = well.into_iter().chain(owners);
+    below.or(own).or_else(|| last.into_iter().find_map(|other| first(other, level)))
 }
 
 #[cfg(test)]
@@ -97,6 +101,22 @@ mod tests {
         check(node("web", Subject, &[Waiting], vec![owner()]), Some("web"));
         check(node("web", Subject, &[Note], vec![owner()]), Some("owner"));
         check(node("web", Subject, &[Note], vec![]), None);
+    }
+
+    /// A Pod whose image is fetched does not wait for what else its Node says.
+    #[test]
+    fn what_is_referred_to_and_ready_comes_last() {
+        use Level::{Blocking, Note, Waiting};
+        let node = |is_ready: bool, level: Level| {
+            let mut node = node("node", Relation::RefersTo("spec.nodeName".to_owned()), &[level], vec![]);
+            node.is_summed_up = is_ready;
+            node
+        };
+        let pod = |levels: &[Level], below: Node| self::node("pod", Relation::Subject, levels, vec![below]);
+        check(pod(&[Waiting], node(false, Waiting)), Some("node"));
+        check(pod(&[Waiting], node(true, Waiting)), Some("pod"));
+        check(pod(&[Waiting], node(true, Blocking)), Some("node"));
+        check(pod(&[Note], node(true, Waiting)), Some("node"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows a kind of its own; the conventions are those of the Kubernetes API and of `kstatus`.
 
-mod condition;
+pub(super) mod condition;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -81,13 +81,15 @@ pub(super) fn findings(object: &Value, has_status: bool, declared: &Declared) ->
     let conditions = condition::conditions(object).into_iter();
     let conditions = conditions.map(|finding| if waits(&finding) { finding } else { finding.into_note() });
     found.extend(containers(object).into_iter().chain(conditions));
-    found.extend(phase(object).into_iter().chain(replicas(object)).chain(outdated(object)));
+    found.extend(phases(object).into_iter().chain(failure(object)));
+    found.extend(replicas(object).into_iter().chain(outdated(object)));
     found.extend(address(object).into_iter().chain(status(object, has_status)).chain(unreadable(object)));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     found
 }
 
-/// The generation that the status is about: the status says so itself, or the newest of its conditions does.
+/// The generation that the status is about: the status says so itself, or the newest of its conditions does. The others may be
+/// older, and each is judged for itself.
 pub(super) fn observed_generation(object: &Value) -> Option<i64> {
     let own = object.pointer("/status/observedGeneration").and_then(Value::as_i64);
     let generation = |condition: &Value| condition.get("observedGeneration").and_then(Value::as_i64);
@@ -174,15 +176,38 @@ fn containers(object: &Value) -> Vec<Finding> {
     waiting.collect()
 }
 
-fn phase(object: &Value) -> Option<Finding> {
-    let phase = text(object, "/status/phase")?;
-    let level = match phase {
-        "Failed" | "Lost" | "Error" => Level::Blocking,
-        "Pending" | "Terminating" | "Provisioning" | "Deleting" | "Unknown" => Level::Waiting,
-        _ => return None,
+/// What a phase says, or a state, as some kinds call it.
+fn phases(object: &Value) -> Vec<Finding> {
+    let judged = |field: &str| {
+        let phase = text(object, &format!("/status/{field}"))?;
+        let level = match phase {
+            "Terminating" | "Provisioning" | "Deleting" => Some(Level::Waiting),
+            _ => condition::bad_news(&as_name(phase)),
+        };
+        let message =
+            text(object, "/status/message").map_or_else(String::new, |message| format!(": {message}"));
+        let message = format!("{field} {phase}{message}{}", unscheduled(object));
+        Some(Finding::new(level?, About::Phase, message))
     };
-    let message = text(object, "/status/message").map_or_else(String::new, |message| format!(": {message}"));
-    Some(Finding::new(level, About::Phase, format!("phase {phase}{message}{}", unscheduled(object))))
+    ["phase", "state"].into_iter().filter_map(judged).collect()
+}
+
+/// `error` and `ERROR` are `Error`.
+fn as_name(phase: &str) -> String {
+    let is_shouted = !phase.contains(char::is_lowercase);
+    let mut letters = phase.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    let rest = letters.map(|letter| if is_shouted { letter.to_ascii_lowercase() } else { letter });
+    first.into_iter().chain(rest).collect()
+}
+
+/// The failure that Cluster API's contracts have in fields of their own.
+fn failure(object: &Value) -> Option<Finding> {
+    let of = |field: &str| text(object, &format!("/status/{field}")).filter(|text| !text.is_empty());
+    let (reason, message) = (of("failureReason"), of("failureMessage"));
+    let said = [reason, message].into_iter().flatten().collect::<Vec<_>>().join(": ");
+    (!said.is_empty())
+        .then(|| Finding::new(Level::Blocking, About::Status, format!("has failed for good: {said}")))
 }
 
 /// For a pod that no scheduler has looked at: one that has says `PodScheduled`.

@@ -7,8 +7,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::finalizer::Declared;
-use super::finding::{About, Finding, Level, event, findings, generation_of, observed_generation};
+use super::finding::{About, Finding, Level, condition, event, findings, generation_of, observed_generation};
 use super::kinds::Kind;
 use super::managed::{Write, last_status_write, last_write};
 use super::reader::{Event, Listed, Listing, Reader};
@@ -67,6 +66,9 @@ pub(super) struct Node {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_status_write: Option<Write>,
     pub(super) findings: Vec<Finding>,
+    /// It says of itself that it is well.
+    #[serde(skip)]
+    pub(super) is_summed_up: bool,
     pub(super) events: Vec<Event>,
     pub(super) children: Vec<Node>,
     /// Objects beside it that were not read.
@@ -114,15 +116,16 @@ impl Identity {
 // === impl Node ===
 
 impl Node {
-    fn new(relation: Relation, kind: &Kind, object: &Value, declared: &Declared) -> Self {
+    fn new(relation: Relation, kind: &Kind, object: &Value, listing: &Listing) -> Self {
         // An owner waits for what it owns: its conditions are no cause.
         let is_cause = |finding: &Finding| {
             relation != Relation::OwnedBy
                 || !matches!(finding.about, About::Condition | About::Replicas | About::Phase | About::Status)
         };
-        // What a Namespace contains need not have a status, to be deleted.
-        let has_status = kind.has_status && relation != Relation::Contains;
-        let found = findings(object, has_status, declared).into_iter();
+        // What a Namespace contains need not have a status, to be deleted. What owns something has a controller that works.
+        let is_owner = text(object, "/metadata/uid").is_some_and(|uid| listing.by_owner.contains_key(uid));
+        let has_status = kind.has_status && relation != Relation::Contains && !is_owner;
+        let found = findings(object, has_status, &listing.declared).into_iter();
         let found = found.map(|finding| if is_cause(&finding) { finding } else { finding.into_note() });
         Self {
             object: Identity::of(kind, object),
@@ -131,6 +134,7 @@ impl Node {
             last_write: last_write(object),
             last_status_write: last_status_write(object),
             findings: found.collect(),
+            is_summed_up: condition::is_well(object),
             events: Vec::new(),
             children: Vec::new(),
             unread: 0,
@@ -169,6 +173,7 @@ impl Node {
             last_write: None,
             last_status_write: None,
             findings: vec![Finding::new(level, About::Missing, message)],
+            is_summed_up: false,
             events: Vec::new(),
             children: Vec::new(),
             unread: 0,
@@ -198,7 +203,7 @@ impl Walk {
     fn node(&mut self, relation: Relation, kind: Kind, object: Value, depth: usize) -> BoxFuture<'_, Node> {
         async move {
             self.seen.insert(text(&object, "/metadata/uid").unwrap_or_default().to_owned());
-            let mut node = Node::new(relation, &kind, &object, &self.listing.declared);
+            let mut node = Node::new(relation, &kind, &object, &self.listing);
             node.events = self.reader.events(&object).await;
             if node.relation != Relation::OwnedBy {
                 node.add_event(&object);

@@ -12,6 +12,13 @@ fn explained(object: Value) -> Vec<String> {
     found.map(|finding| format!("{:?} {}", finding.level, finding.message)).collect()
 }
 
+/// The findings of a list of conditions that explain something.
+fn of_list(conditions: Value) -> Vec<String> {
+    explained(
+        json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 2, "conditions": conditions}}),
+    )
+}
+
 #[track_caller]
 fn condition(kind: &str, status: &str, reason: &str, expected: Option<Level>) {
     let object = json!({"status": {"conditions": [{"type": kind, "status": status, "reason": reason}]}});
@@ -44,6 +51,33 @@ fn conditions_are_judged_by_their_names() {
         ("ScalingLimited", "False", "DesiredWithinRange", None),
         ("ScalingUp", "True", "", waiting),
         ("ScalingUp", "False", "", None),
+        // node-problem-detector, and the nodes of a cloud.
+        ("KernelDeadlock", "True", "", blocking),
+        ("KernelDeadlock", "False", "KernelHasNoDeadlock", None),
+        ("ReadonlyFilesystem", "True", "", blocking),
+        ("FrequentKubeletRestart", "True", "", waiting),
+        ("FrequentKubeletRestart", "False", "", None),
+        ("CorruptDockerOverlay2", "False", "", None),
+        ("KubeletProblem", "False", "", None),
+        ("VMEventScheduled", "True", "", waiting),
+        ("VMEventScheduled", "False", "", None),
+        ("PodScheduled", "False", "", waiting),
+        // A word of bad news, turned round and not.
+        ("NonStructuralSchema", "True", "", waiting),
+        ("NonStructuralSchema", "False", "", None),
+        ("NotReady", "True", "", waiting),
+        ("NoErrors", "True", "", None),
+        ("NoErrors", "False", "", waiting),
+        ("NotificationsSent", "False", "", waiting),
+        ("NodesReady", "False", "", waiting),
+        ("RolledOut", "True", "", None),
+        ("OutOfSync", "True", "", waiting),
+        ("ContinuousArchiving", "True", "", None),
+        ("ContinuousArchiving", "False", "", waiting),
+        // What Argo CD says by saying it at all.
+        ("ComparisonError", "", "", blocking),
+        ("OrphanedResourceWarning", "", "", None),
+        ("Synchronized", "", "", waiting),
     ] {
         condition(kind, status, reason, expected);
     }
@@ -109,8 +143,137 @@ fn a_generation_that_nobody_observed_blocks() {
     let message = "Waiting no controller has observed any generation of it: is the one that is responsible for it running?";
     assert_eq!(explained(by_default), [message]);
     let by_condition = json!({"metadata": {"generation": 3}, "status": {"conditions": [
-        {"type": "A", "status": "True", "observedGeneration": 2}, {"type": "B", "status": "True", "observedGeneration": 3}]}});
-    assert_eq!(explained(by_condition), [""; 0]);
+        {"type": "Ready", "status": "True", "observedGeneration": 2}, {"type": "Drained", "status": "True", "observedGeneration": 3}]}});
+    assert_eq!(explained(by_condition), ["Waiting Ready=True (about generation 2, not 3)"]);
+}
+
+#[test]
+fn bad_news_is_bad_while_it_is_true() {
+    for kind in [
+        "DriftDetected",
+        "OutOfSync",
+        "Expired",
+        "Unhealthy",
+        "NotReady",
+        "Rejected",
+        "TimedOut",
+        "Throttled",
+        "Overloaded",
+        "Evicted",
+        "Lost",
+        "Corrupted",
+        "Stale",
+        "Orphaned",
+        "BackOff",
+        "Stalled",
+        "Degraded",
+        "DiskPressure",
+        "NetworkUnavailable",
+    ] {
+        let found = |status: &str| of_list(json!([{"type": kind, "status": status}]));
+        assert_eq!(found("False"), [""; 0], "{kind}");
+        assert_eq!(found("True").len(), 1, "{kind}");
+        assert_eq!(found("Unknown").len(), 1, "{kind}");
+    }
+}
+
+/// As the kubelet, node-problem-detector and a cloud write them.
+#[test]
+fn a_node_that_is_well_waits_for_nothing() {
+    let is_false = [
+        "MemoryPressure",
+        "DiskPressure",
+        "PIDPressure",
+        "NetworkUnavailable",
+        "KernelDeadlock",
+        "ReadonlyFilesystem",
+        "FrequentKubeletRestart",
+        "FrequentDockerRestart",
+        "FrequentContainerdRestart",
+        "FrequentUnregisterNetDevice",
+        "CorruptDockerOverlay2",
+        "KubeletProblem",
+        "ContainerRuntimeProblem",
+        "VMEventScheduled",
+        "RebootScheduled",
+        "DeprecatedAuthFieldsInContainerdConfiguration",
+    ];
+    let conditions = is_false.map(|kind| json!({"type": kind, "status": "False"})).into_iter();
+    let ready = json!({"type": "Ready", "status": "True", "reason": "KubeletReady"});
+    let all: Vec<_> = conditions.chain([ready]).collect();
+    assert_eq!(of_list(json!(all)), [""; 0]);
+}
+
+/// The names of some conditions do not tell that they are False in all the life of a healthy object.
+#[test]
+fn an_object_that_sums_itself_up_waits_for_no_other_condition() {
+    let other = json!({"type": "PublicAddress", "status": "False"});
+    let with = |kind: &str, status: &str, observed: i64| {
+        of_list(json!([other, {"type": kind, "status": status, "observedGeneration": observed}]))
+    };
+    for kind in ["Ready", "Available", "Succeeded", "Complete"] {
+        assert_eq!(with(kind, "True", 2), [""; 0], "{kind}");
+        assert_eq!(with(kind, "False", 2).len(), 2, "{kind}");
+        assert_eq!(with(kind, "True", 1).len(), 2, "{kind}");
+    }
+    assert_eq!(with("Accepted", "True", 2).len(), 1);
+    // Two of them, of which one is not true.
+    let ready = |status: &str| json!({"type": "Ready", "status": status});
+    let available = json!({"type": "Available", "status": "True"});
+    assert_eq!(of_list(json!([other, available, ready("True")])), [""; 0]);
+    assert_eq!(of_list(json!([other, available, ready("False")])).len(), 2);
+    // Bad news counts all the same.
+    let deadlock = json!({"type": "KernelDeadlock", "status": "True"});
+    assert_eq!(of_list(json!([ready("True"), deadlock])), ["Blocking KernelDeadlock=True"]);
+}
+
+#[test]
+fn conditions_in_lists_of_a_status_are_judged_too() {
+    let route = |status: &str, observed: i64| {
+        let accepted =
+            json!({"type": "Accepted", "status": status, "reason": "R", "observedGeneration": observed});
+        let parents = json!([{"parentRef": {"name": "a"}, "conditions": []}, {"conditions": [accepted]}, 1]);
+        explained(json!({"metadata": {"generation": 2}, "status": {"parents": parents}}))
+    };
+    assert_eq!(route("True", 2), [""; 0]);
+    assert_eq!(route("False", 2), ["Waiting parents[1] Accepted=False R"]);
+    let stale = [
+        "Blocking generation 2 was not observed: the status is about generation 1",
+        "Waiting parents[1] Accepted=True (about generation 1, not 2) R",
+    ];
+    assert_eq!(route("True", 1), stale);
+}
+
+/// The first contract of the pattern API contract, and Cluster API's.
+#[test]
+fn a_failure_in_fields_of_its_own_is_named() {
+    let failed = |status: Value| explained(json!({"status": status}));
+    let both = json!({"failureReason": "NoQuota", "failureMessage": "no cores are left"});
+    assert_eq!(failed(both), ["Blocking has failed for good: NoQuota: no cores are left"]);
+    assert_eq!(failed(json!({"failureReason": "NoQuota"})), ["Blocking has failed for good: NoQuota"]);
+    assert_eq!(failed(json!({"failureReason": "", "failureMessage": ""})), [""; 0]);
+}
+
+#[test]
+fn phases_and_states_are_judged_by_their_words() {
+    for (field, phase, expected) in [
+        ("phase", "Errored", "Blocking phase Errored"),
+        ("phase", "Failed", "Blocking phase Failed"),
+        ("phase", "failed", "Blocking phase failed"),
+        ("phase", "ProvisioningFailed", "Blocking phase ProvisioningFailed"),
+        ("phase", "Lost", "Blocking phase Lost"),
+        ("state", "error", "Blocking state error"),
+        ("state", "ERROR", "Blocking state ERROR"),
+        ("phase", "Pending", "Waiting phase Pending"),
+        ("phase", "Deleting", "Waiting phase Deleting"),
+        ("phase", "Unknown", "Waiting phase Unknown"),
+        ("phase", "Running", ""),
+        ("phase", "Bound", ""),
+        ("state", "attached", ""),
+    ] {
+        let found = explained(json!({"status": {field: phase}})).join("");
+        assert_eq!(found, expected, "{field} {phase}");
+    }
 }
 
 #[test]
