@@ -288,6 +288,23 @@ async fn a_cron_job_is_explained_by_its_suspension() {
     assert!(marked.contains("! spec.suspend is true"), "{marked}");
 }
 
+/// Nothing writes the status of a CronJob before its time, and of most priority levels ever.
+#[tokio::test]
+async fn what_is_well_without_a_status_is_not_held_up() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace("silent").await.unwrap();
+    let cron = "{apiVersion: batch/v1, kind: CronJob, metadata: {name: rare}, spec: {schedule: '@yearly', jobTemplate: {spec: \
+                {template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}}}}";
+    apply(plane, &namespace, cron).await;
+    let levels = kubectl(plane, &["get", "prioritylevelconfigurations", "-o", "name"], "").await;
+    assert!(levels.lines().count() > 2, "{levels}");
+    for object in levels.lines().chain(["cronjob/rare"]) {
+        let object = object.replace(".flowcontrol.apiserver.k8s.io", "");
+        let output = explain(plane, &[&object, "-n", &namespace]).await;
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
 /// No finalizer holds it, and its grace period is over: the node that should confirm its end is not there.
 #[tokio::test]
 async fn a_pod_that_does_not_end_is_explained_by_its_node() {

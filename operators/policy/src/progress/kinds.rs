@@ -3,12 +3,20 @@
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 use kube::discovery::ApiResource;
 
+/// Kubernetes' own kinds whose objects may have an empty status for ever: a CronJob that has not come to its time yet, a claim that no
+/// Pod uses, and a level that nothing reports about.
+const SILENT: [(&str, &str); 3] = [
+    ("batch", "cronjobs"),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    ("resource.k8s.io", "resourceclaims"),
+];
+
 /// A kind in the version that the API server prefers.
 #[derive(Clone, Debug)]
 pub(super) struct Kind {
     pub(super) resource: ApiResource,
     pub(super) namespaced: bool,
-    /// Objects have a status that controllers write.
+    /// Objects have a status that a controller writes as soon as it sees them.
     pub(super) has_status: bool,
     listable: bool,
     /// Plural, singular, short names, and the kind in lower case.
@@ -54,7 +62,8 @@ impl Kinds {
         let is_status = |name: &Option<String>| name.as_deref() == Some("status");
         self.kinds.push(Kind {
             namespaced: resource.scope.as_deref() == Some("Namespaced"),
-            has_status: resource.subresources.iter().any(|subresource| is_status(&subresource.subresource)),
+            has_status: resource.subresources.iter().any(|subresource| is_status(&subresource.subresource))
+                && !SILENT.contains(&(group, plural.as_str())),
             listable: ["get", "list"].iter().all(|verb| resource.verbs.iter().any(|has| has == verb)),
             names: names.filter(|name| !name.is_empty()).collect(),
             resource: ApiResource {
@@ -158,6 +167,19 @@ mod tests {
         }
         check("po", Ok("v1 Pod"));
         check("pods.b.example.com", Ok("b.example.com/v2 Pod"));
+    }
+
+    #[test]
+    fn a_status_is_not_awaited_of_kinds_that_are_well_without_one() {
+        let found = |group: &str, plural: &str, kind: &str| {
+            let mut resource = resource(plural, kind, &[]);
+            resource["subresources"] = json!([{"subresource": "status"}]);
+            let list = json!({"items": [{"metadata": {"name": group}, "versions": [{"version": "v1", "resources": [resource]}]}]});
+            Kinds::of([serde_json::from_value(list).unwrap()]).of_type(None, kind).unwrap().has_status
+        };
+        assert!(found("batch", "jobs", "Job"));
+        assert!(!found("batch", "cronjobs", "CronJob"));
+        assert!(found("example.com", "cronjobs", "CronJob"));
     }
 
     #[test]
