@@ -239,11 +239,11 @@ fn decoded(bytes: Vec<u8>) -> Result<String, String> {
 ///
 /// A list is what `kubectl` takes for one: a `List`, or an object of a kind such as `PodList` with `items`. The items of
 /// a typed list may leave out what its kind says: those of a `PodList` of `v1` are Pods of `v1`. An array is not a list, unless it is
-/// one of assets, as some tools export them.
+/// one of assets, as some tools export them; one of none, too.
 pub(super) fn items(document: Placed) -> Vec<(u64, Value)> {
     let Placed { line, mut value, item_lines, .. } = document;
     if let Value::Array(assets) = &mut value
-        && assets.iter().any(is_asset)
+        && (assets.is_empty() || assets.iter().any(is_asset))
     {
         let lines = item_lines.into_iter().chain(std::iter::repeat(line));
         return lines.zip(std::mem::take(assets)).collect();

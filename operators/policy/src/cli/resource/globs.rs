@@ -110,29 +110,84 @@ impl Matcher for Selection {
     }
 }
 
-/// `*` stands for a part between two separators or of one, `**` for any text, `?` for a character, `[ab]` for one of these.
+/// `*` stands for a part between two separators or of one, `**` for any text, `?` for a character, `[ab]` for one of these, `[!ab]`
+/// for any other; what is behind `\` stands for itself.
 ///
 /// ```text
 /// organizations/1/**   matches organizations/1/folders/2/projects/3
 /// organizations/*      does not
+/// module.a["x"].**     matches module.a["x"].b, which Terraform writes, and module.ax.b
 /// ```
 fn regex(glob: &str, separator: char) -> Result<Regex, String> {
     let part = format!("[^{}]", regex::escape(&separator.to_string()));
     let mut pattern = String::from("^");
-    let mut rest = glob.chars().peekable();
+    let mut rest = glob.chars();
     while let Some(next) = rest.next() {
+        let behind = rest.as_str();
         match next {
-            '*' if rest.next_if_eq(&'*').is_some() => pattern.push_str("(?s:.*)"),
+            '*' if behind.starts_with('*') => {
+                rest.next();
+                pattern.push_str("(?s:.*)");
+            }
             '*' => pattern.push_str(&format!("{part}*")),
             '?' => pattern.push_str(&part),
-            '[' => pattern.push_str(if rest.next_if_eq(&'!').is_some() { "[^" } else { "[" }),
-            ']' | '-' => pattern.push(next),
-            '{' | '}' | '\\' => return Err(format!("{next} is not supported: write *, **, ? and [ab]")),
+            '[' => {
+                let (choice, length) = brackets(behind)?;
+                pattern.push_str(&choice);
+                rest = behind.get(length..).unwrap_or_default().chars();
+            }
+            '\\' => {
+                let literal = rest.next().ok_or("\\ stands before nothing")?;
+                pattern.push_str(&regex::escape(&literal.to_string()));
+            }
+            '{' | '}' => {
+                return Err(format!("{next} is not supported: write *, **, ? and [ab], or \\{next}"));
+            }
             _ => pattern.push_str(&regex::escape(&next.to_string())),
         }
     }
     pattern.push('$');
     Regex::new(&pattern).map_err(|error| format!("is not a glob: {error}"))
+}
+
+/// The pattern of what is behind `[`, and how long that is.
+///
+/// An index of Terraform, `["x"]` or `[0]`, is a set of characters to Config Validator. It stands for both here: nothing that is selected
+/// there is missed.
+fn brackets(glob: &str) -> Result<(String, usize), String> {
+    let key = glob
+        .strip_prefix('"')
+        .and_then(|behind| behind.find("\"]"))
+        .and_then(|end| glob.get(..end.saturating_add(2)));
+    let (body, length) = match key {
+        Some(key) => (key.to_owned(), key.len().saturating_add(1)),
+        None => until_bracket(glob)?,
+    };
+    let is_index = key.is_some() || !body.is_empty() && body.bytes().all(|digit| digit.is_ascii_digit());
+    let (not, members) = body.strip_prefix('!').map_or(("", body.as_str()), |members| ("^", members));
+    let letters: Vec<_> = members.chars().collect();
+    let class = match letters.as_slice() {
+        [] => return Err("[] has no character: write [ab], or \\[\\]".to_owned()),
+        [from, '-', to] => format!("{}-{}", regex::escape(&from.to_string()), regex::escape(&to.to_string())),
+        [_, '-', ..] => return Err(format!("[{body}] is not a glob: write one range in brackets")),
+        _ => regex::escape(members),
+    };
+    let index = if is_index { format!("|{}", regex::escape(&format!("[{body}]"))) } else { String::new() };
+    Ok((format!("(?:[{not}{class}]{index})"), length))
+}
+
+/// The characters up to `]`, without the `\` before some of them, and how long they are with it.
+fn until_bracket(glob: &str) -> Result<(String, usize), String> {
+    let mut body = String::new();
+    let mut rest = glob.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            ']' => return Ok((body, glob.len().saturating_sub(rest.as_str().len()))),
+            '\\' => body.extend(rest.next()),
+            _ => body.push(next),
+        }
+    }
+    Err("[ is not closed: write [ab], or \\[".to_owned())
 }
 
 #[cfg(test)]
@@ -164,6 +219,47 @@ mod tests {
         let excluded = json!({"ancestries": ["**"], "excludedAncestries": ["**/folders/2/**"]});
         assert!(!selects(excluded.clone(), "organizations/1/folders/2/projects/3"));
         assert!(selects(excluded, "organizations/1/folders/4/projects/3"));
+    }
+
+    /// The answers are those of gobwas/glob, with which Config Validator reads globs, but for the rows with `indexed`.
+    #[test]
+    fn brackets_are_sets_of_characters_and_indexes_of_terraform() {
+        let matches = |glob: &str, path: &str| regex(glob, '.').unwrap().is_match(path);
+        for (glob, path, expected) in [
+            ("a.[bc]", "a.b", true),
+            ("a.[bc]", "a.d", false),
+            ("a.[!bc]", "a.d", true),
+            ("a.[!bc]", "a.b", false),
+            ("a.[b-d]", "a.c", true),
+            ("a.[!b-d]", "a.c", false),
+            ("a.[bc-e]", "a.-", true),
+            ("a.[bc-e]", "a.d", false),
+            ("a.[.]", "a..", true),
+            ("a.[^b]", "a.^", true),
+            (r"module.a\[*\].b", "module.a[0].b", true),
+            (r#"module.a\["x"\].b"#, r#"module.a["x"].b"#, true),
+            (r"a.\*", "a.*", true),
+            (r"a.\*", "a.b", false),
+            (r"a.\{b\}", "a.{b}", true),
+            (r#"module.a["x"].**"#, "module.ax.b", true),
+            (r#"module.a["x"].**"#, r#"module.a["y"].b"#, false),
+            ("web.a[12]", "web.a2", true),
+            ("web.a[12]", "web.a[1]", false),
+        ] {
+            assert_eq!(matches(glob, path), expected, "{glob} {path}");
+        }
+        for (glob, indexed) in [
+            (r#"module.a["x"].**"#, r#"module.a["x"].web.b"#),
+            (r#"module.a["x"].web.b"#, r#"module.a["x"].web.b"#),
+            (r#"web.a["x.y]*"]"#, r#"web.a["x.y]*"]"#),
+            ("web.a[12]", "web.a[12]"),
+            (r#"module.*["x"].web.b[0]"#, r#"module.a["x"].web.b[0]"#),
+        ] {
+            assert!(matches(glob, indexed), "{glob} {indexed}");
+        }
+        for glob in ["a[", "a[]", "a[b-dx]", r"a\", "a{b,c}"] {
+            assert!(regex(glob, '.').is_err(), "{glob}");
+        }
     }
 
     #[test]

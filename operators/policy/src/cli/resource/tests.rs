@@ -36,6 +36,15 @@ fn assets_come_alone_in_lists_and_in_lines() {
 }
 
 #[test]
+fn a_snapshot_of_no_asset_holds_no_object() {
+    for text in ["[]", "[\n]\n", "--- []\n"] {
+        let (manifests, resources) = taken(text).unwrap();
+        assert_eq!((manifests.len(), resources.subjects.len()), (0, 0), "{text}");
+    }
+    assert_eq!(taken("[1]").unwrap().0.len(), 1);
+}
+
+#[test]
 fn objects_of_kubernetes_stay_whatever_fields_they_have() {
     let text = "apiVersion: v1\nkind: A\nasset_type: t\nresource_changes: []\n---\n- a: 1\n";
     let (manifests, resources) = taken(text).unwrap();
