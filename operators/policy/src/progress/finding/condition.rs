@@ -12,7 +12,7 @@
 
 use serde_json::Value;
 
-use super::{About, Finding, Level, generation_of, text};
+use super::{About, Finding, Level, generation_of, observed_generation, text};
 
 /// Beginnings of words that are bad news while a condition with them is true, and what that means: that something failed, or
 /// that it takes longer.
@@ -134,9 +134,9 @@ pub(super) fn all(object: &Value) -> impl Iterator<Item = &Value> {
 
 /// A finding for each condition; what is as it should be is a note.
 pub(super) fn conditions(object: &Value) -> Vec<Finding> {
-    let generation = generation_of(object);
+    let (generation, is_observed) = (generation_of(object), is_observed(object));
     let of_list = |(place, list): (String, Vec<&Value>)| {
-        let is_well = is_summed_up(&list, generation);
+        let is_well = is_observed && is_summed_up(&list, generation);
         let found = list.into_iter().map(|condition| {
             let sentence = sentence(condition, generation);
             Finding::new(
@@ -153,7 +153,14 @@ pub(super) fn conditions(object: &Value) -> Vec<Finding> {
 /// True if the object says of itself that it is well.
 pub(in crate::progress) fn is_well(object: &Value) -> bool {
     let own = lists(object).into_iter().find(|(place, _)| place.is_empty());
-    own.is_some_and(|(_, list)| is_summed_up(&list, generation_of(object)))
+    is_observed(object) && own.is_some_and(|(_, list)| is_summed_up(&list, generation_of(object)))
+}
+
+/// False where the status says that it is about another generation.
+fn is_observed(object: &Value) -> bool {
+    let generation = generation_of(object);
+    observed_generation(object)
+        .is_none_or(|observed| generation.is_none_or(|generation| generation == observed))
 }
 
 /// Bad news of a name, such as that of a condition or of a phase; a phase is not always written like a name.

@@ -217,6 +217,9 @@ fn an_object_that_sums_itself_up_waits_for_no_other_condition() {
         assert_eq!(with(kind, "True", 1).len(), 2, "{kind}");
     }
     assert_eq!(with("Accepted", "True", 2).len(), 1);
+    let behind = json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1, "conditions": [
+        other, {"type": "Ready", "status": "True"}]}});
+    assert_eq!(explained(behind)[1], "Waiting PublicAddress=False");
     // Two of them, of which one is not true.
     let ready = |status: &str| json!({"type": "Ready", "status": status});
     let available = json!({"type": "Available", "status": "True"});
