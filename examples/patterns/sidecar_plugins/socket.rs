@@ -17,7 +17,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
 pub(crate) const SOCKET: &str = "rank.sock";
-/// The hook version on both sides, as over HTTPS. The server says it before anything else.
+/// The hook version on both sides, one of those over HTTPS. The server says it before anything else.
 const VERSION: &str = "v2";
 const PATIENCE: Duration = Duration::from_secs(10);
 const LINE_BYTES: u64 = 64 << 10;
@@ -128,6 +128,7 @@ mod tests {
             (r#"{"hooks": {"rank": ["v2"]}}"#, true),
             (r#"{"hooks": {"rank": ["v1", "v2", "v3"], "other": ["v1"]}}"#, true),
             (r#"{"hooks": {"rank": ["v3"]}}"#, false),
+            (r#"{"hooks": {"rank": ["v1"]}}"#, false),
             (r#"{"hooks": {}}"#, false),
             ("hello", false),
         ] {
