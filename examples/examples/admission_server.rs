@@ -3,23 +3,22 @@
 //! The API server of `$KUBECONFIG` must reach this process at 127.0.0.1, as that of `cargo run -p control-plane` does.
 //! `building_blocks.rs` declares what it does there.
 
-use std::error::Error;
+use std::{error::Error, time::Duration};
 
-use admission_server::{
-    AdmissionRequest, AdmissionRoutes, Server, ServingCertificate, Shutdown, Tls, TlsOptions, mutate,
-    validate,
-};
-use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::ConfigMap;
+use admission_server::{AdmissionRequest, AdmissionRoutes, mutate, validate};
+use admission_server::{Server, ServingCertificate, Shutdown, Tls, TlsOptions};
+use k8s_openapi::{ByteString, api::core::v1::ConfigMap};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use serde_json::{Value, json};
 
 const NAME: &str = "admission-example";
+const GROUP: &str = "admissionregistration.k8s.io";
 
 fn needs_owner(request: &AdmissionRequest) -> Result<(), String> {
     let object: Value = request.object().map_err(|error| error.to_string())?.unwrap_or_default();
-    let owner = object.pointer("/data/owner");
-    owner.map(drop).ok_or_else(|| format!("ConfigMap {} needs data.owner", request.name))
+    let text = |at| object.pointer(at).and_then(Value::as_str);
+    let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
+    object.pointer("/data/owner").map(drop).ok_or_else(|| format!("ConfigMap {name} needs data.owner"))
 }
 
 fn add_team(_: &AdmissionRequest, object: &mut Value) -> Result<(), String> {
@@ -32,13 +31,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (client, hosts) = (kube::Client::try_default().await?, ["127.0.0.1".to_owned()]);
     let (first, next) = (ServingCertificate::generate(&hosts)?, ServingCertificate::generate(&hosts)?);
     let tls = Tls::new(&first, TlsOptions::default())?;
-    let routes = AdmissionRoutes::new()
-        .with_handler("/validate", validate(needs_owner))
-        .with_handler("/mutate", mutate(add_team));
+    let routes = AdmissionRoutes::new().with_handler("/validate", validate(needs_owner));
+    let routes = routes.with_handler("/mutate", mutate(add_team));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let (url, shutdown) = (format!("https://{}", listener.local_addr()?), Shutdown::default());
     let server = tokio::spawn(Server::new(listener, routes).with_tls(tls.clone()).run(shutdown.clone()));
-
     let ann = || json!({"owner": "ann"});
     let story = async {
         register(&client, &url, Some(&first.authority)).await?;
@@ -54,47 +51,50 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("rotated: {}", create(&client, "after-rotation", ann(), false).await);
         Ok::<(), Box<dyn Error>>(())
     };
-    let ended = tokio::select! { it = story => it, it = tokio::signal::ctrl_c() => it.map_err(Into::into) };
+    let ended = tokio::select! { it = story => it, it = Shutdown::default().on_signal(Duration::ZERO) => it.map_err(Into::into) };
     // Whatever has happened: webhooks that nobody answers refuse everything.
-    register(&client, &url, None).await?;
+    let removed = register(&client, &url, None).await.inspect_err(|left| eprintln!("left: {left}"));
     shutdown.drain.cancel();
     server.await?;
-    ended
+    ended.and(removed.map_err(Into::into))
 }
 
-/// Registers both webhooks for ConfigMaps in `default`, or removes them where there is no authority to trust.
-async fn register(client: &kube::Client, url: &str, authority: Option<&str>) -> kube::Result<()> {
-    for (kind, path) in
-        [("MutatingWebhookConfiguration", "/mutate"), ("ValidatingWebhookConfiguration", "/validate")]
-    {
-        let gvk = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&gvk));
-        let Some(authority) = authority else {
-            api.delete(NAME, &DeleteParams::default()).await?;
-            continue;
-        };
-        let configuration = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": NAME},
+/// Registers both webhooks for ConfigMaps in `default`, or removes them; one of them whatever happens to the other.
+async fn register(client: &kube::Client, url: &str, authority: Option<&str>) -> Result<(), String> {
+    let mut failed = Vec::new();
+    for (kind, path) in [("Mutating", "/mutate"), ("Validating", "/validate")] {
+        let kind = GroupVersionKind::gvk(GROUP, "v1", &format!("{kind}WebhookConfiguration"));
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+        let configuration = Patch::Apply(json!({
+            "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {"name": NAME},
             "webhooks": [{
                 "name": "example.webtroller.dev", "sideEffects": "None", "admissionReviewVersions": ["v1"],
-                "clientConfig": {"url": format!("{url}{path}"), "caBundle": ByteString(authority.as_bytes().to_vec())},
+                "clientConfig": {"url": format!("{url}{path}"), "caBundle": ByteString(authority.unwrap_or_default().into())},
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
                 "rules": [{"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]
             }]
-        });
-        api.patch(NAME, &PatchParams::apply(NAME), &Patch::Apply(configuration)).await?;
+        }));
+        let done = match authority {
+            Some(_) => api.patch(NAME, &PatchParams::apply(NAME), &configuration).await.map(drop),
+            None => api.delete(NAME, &DeleteParams::default()).await.map(drop),
+        };
+        // Another client may have deleted it.
+        let is_gone = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 404);
+        failed.extend(done.err().filter(|error| !is_gone(error)).map(|error| said(&error)));
     }
-    Ok(())
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
 /// Creates a ConfigMap and returns what the API server says.
 async fn create(client: &kube::Client, name: &str, data: Value, dry_run: bool) -> String {
     let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
-    let metadata = json!({"name": name, "labels": {"app": "a"}});
-    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
-    let parameters = PatchParams { dry_run, ..PatchParams::apply(NAME) };
-    match api.patch(name, &parameters, &Patch::Apply(object)).await {
-        Ok(created) => format!("created {name} with {:?}", created.metadata.labels.unwrap_or_default()),
-        Err(error) => error.to_string(),
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"app": "a"}}, "data": data});
+    match api.patch(name, &PatchParams { dry_run, ..PatchParams::apply(NAME) }, &Patch::Apply(object)).await {
+        Ok(it) => format!("created {name} with {:?}", it.metadata.labels.unwrap_or_default()),
+        Err(error) => said(&error),
     }
+}
+
+fn said(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error { status.message.clone() } else { error.to_string() }
 }

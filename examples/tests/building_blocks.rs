@@ -11,6 +11,7 @@ use std::time::Duration;
 use control_plane::{ControlPlane, Options};
 use controller_declaration::{Declaration, check, consistency, of_user};
 use examples::{Cluster, building_blocks, declared_page, declared_roles, grant};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -106,6 +107,26 @@ async fn the_webhooks_refuse_and_change_and_outlive_their_certificate() {
     assert_eq!(*created, r#"created with-owner with {"app": "a", "team": "shop"}"#);
     assert_eq!(*rotated, r#"rotated: created after-rotation with {"app": "a", "team": "shop"}"#);
     check_audit(&declaration).await;
+    a_program_that_is_asked_to_end_leaves_no_webhook(&declaration).await;
+}
+
+/// Stopped in the middle, when another client deletes one of the two webhooks; SIGTERM finds the other one.
+async fn a_program_that_is_asked_to_end_leaves_no_webhook(declaration: &Declaration) {
+    let (mut command, _folder) = program("admission_server", declaration).await;
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let refused = timeout(PATIENCE, lines.next_line()).await.expect("it refuses").unwrap().unwrap();
+    assert!(refused.contains("needs data.owner") && !refused.contains("Status"), "{refused}");
+    let process = Pid::from_raw(child.id().unwrap().try_into().unwrap()).unwrap();
+    kill_process(process, Signal::STOP).unwrap();
+    kubectl(&["delete", "mutatingwebhookconfiguration/admission-example"], "").await;
+    kill_process(process, Signal::TERM).unwrap();
+    kill_process(process, Signal::CONT).unwrap();
+    let output = timeout(PATIENCE, child.wait_with_output()).await.expect("it must end").unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        assert_eq!(kubectl(&["get", kind, "-o", "name"], "").await, "", "{kind}");
+    }
 }
 
 #[tokio::test]
