@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use controller_declaration::{Declaration, check as compare, consistency, of_user};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
@@ -147,26 +147,69 @@ async fn until_granted(
 pub(crate) fn check(declarations: &[Declaration], namespace: &str, log: &Path) -> Result<()> {
     let text = std::fs::read_to_string(log).with_context(|| format!("read {}", log.display()))?;
     let event = |(number, line): (usize, &str)| {
-        let at = || format!("{}: line {} is not an event", log.display(), number.saturating_add(1));
-        serde_json::from_str::<Value>(line).with_context(at)
+        event(line).with_context(|| format!("{}: line {}", log.display(), number.saturating_add(1)))
     };
     let log = text.lines().enumerate().map(event).collect::<Result<Vec<_>>>()?;
     let mut differs = false;
     for declaration in declarations {
-        let user = username(namespace, declaration.name());
-        let report = compare(declaration, of_user(&log, &user));
-        report.to_string().lines().for_each(|line| print(format_args!("{}: {line}", declaration.name())));
-        let writes = of_user(&log, &user)
-            .any(|event| ["create", "patch", "update"].iter().any(|verb| event["verb"] == *verb));
-        let blind = writes && report.bodies == 0;
-        if blind {
-            let advice = "the log has no bodies of requests, so no written field was compared: audit at the level Request";
-            print(format_args!("{}: {advice}", declaration.name()));
-        }
-        differs |= blind || !report.is_empty();
+        let differences = differences(declaration, namespace, &log);
+        differences.iter().for_each(|line| print(format_args!("{}: {line}", declaration.name())));
+        differs |= !differences.is_empty();
     }
     match differs {
         true => bail!("the controllers and their declarations differ"),
         false => Ok(()),
+    }
+}
+
+fn event(line: &str) -> Result<Value> {
+    let event: Value = serde_json::from_str(line).context("it is not an event")?;
+    let is_list = event.get("kind").is_some_and(|kind| kind == "EventList");
+    ensure!(!is_list, "it is an EventList: write its items, each in a line of its own");
+    Ok(event)
+}
+
+fn differences(declaration: &Declaration, namespace: &str, log: &[Value]) -> Vec<String> {
+    let user = username(namespace, declaration.name());
+    if of_user(log, &user).next().is_none() {
+        return vec![format!("the log has no request of {user}: does it run as this service account?")];
+    }
+    let report = compare(declaration, of_user(log, &user));
+    let mut lines: Vec<_> = report.to_string().lines().map(str::to_owned).collect();
+    let is_write = |event: &Value| ["create", "patch", "update"].iter().any(|verb| event["verb"] == *verb);
+    if report.bodies == 0 && of_user(log, &user).any(is_write) {
+        let advice =
+            "the log has no bodies of requests, so no written field was compared: audit at the level Request";
+        lines.push(advice.to_owned());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use controller_declaration::Access;
+
+    use super::*;
+
+    /// As in a cluster whose controllers run as the user of a kubeconfig.
+    #[test]
+    fn a_log_without_requests_of_a_controller_says_so() {
+        let declaration =
+            Declaration::new("a", "A.").access(Access::to("", "configmaps").watches().writes(["/data"]));
+        let event = |user: &str, verb: &str| json!({"user": {"username": user}, "verb": verb, "objectRef": {"resource": "configmaps"}});
+        let said = |log: &[Value]| differences(&declaration, "shop", log);
+        let none =
+            "the log has no request of system:serviceaccount:shop:a: does it run as this service account?";
+        assert_eq!(said(&[]), [none]);
+        assert_eq!(said(&[event("admin", "list")]), [none]);
+        let own = ["list", "watch"].map(|verb| event("system:serviceaccount:shop:a", verb));
+        assert_eq!(said(&own)[0], "declared and never made: patch configmaps");
+    }
+
+    #[test]
+    fn a_list_of_events_is_refused() {
+        let error = event(r#"{"kind": "EventList", "items": []}"#).unwrap_err().to_string();
+        assert!(error.starts_with("it is an EventList"), "{error}");
+        assert!(event(r#"{"kind": "Event"}"#).is_ok() && event("{").is_err());
     }
 }
