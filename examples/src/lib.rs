@@ -45,6 +45,6 @@ pub use demo::Demo;
 pub use failpoint::Failpoint;
 pub use kind::TypeOf;
 pub use output::print;
-pub use pattern::{Pattern, run};
+pub use pattern::{Pattern, no_role, run};
 pub use rights::{grant, manifest as declared_roles, page as declared_page};
 pub use states::states;

@@ -65,11 +65,17 @@ pub async fn run<P: Pattern>() -> Result<()> {
     if arguments.declared.print(&P::declarations(namespace), namespace)? {
         return Ok(());
     }
-    let provider = trace::provider(arguments.role.as_deref().unwrap_or("demo"))?;
+    let provider = trace::provider(arguments.role.as_deref().unwrap_or("demo"));
     trace::install(&provider)?;
     let ended = begin::<P>(&arguments).await;
     trace::shut_down(provider).await;
     ended
+}
+
+/// The error of a role that the pattern does not have.
+#[must_use]
+pub fn no_role<P: Pattern>(role: &str) -> anyhow::Error {
+    anyhow!("there is no role {role}: the roles are {}", P::ROLES.join(", "))
 }
 
 /// Tells the story, or runs controllers.

@@ -10,9 +10,9 @@ mod core;
 mod machine;
 mod provider;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use controller_declaration::Declaration;
-use examples::{Cluster, Condition, Demo, Pattern};
+use examples::{Cluster, Condition, Demo, Pattern, no_role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::{CustomResourceExt, ResourceExt};
@@ -41,7 +41,7 @@ impl Pattern for ApiContract {
             "core" => core::run(cluster).await,
             "small" => provider::run(cluster, SMALL, release).await,
             "big" => provider::run(cluster, BIG, release).await,
-            other => bail!("there is no role {other}"),
+            other => Err(no_role::<Self>(other)),
         }
     }
 

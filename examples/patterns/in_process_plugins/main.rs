@@ -10,9 +10,9 @@ mod strategy;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use controller_declaration::Declaration;
-use examples::{Cluster, Condition, Demo, Pattern};
+use examples::{Cluster, Condition, Demo, Pattern, no_role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use serde_json::json;
@@ -36,7 +36,7 @@ impl Pattern for InProcessPlugins {
         let folder = options.first().map_or_else(plug_ins, PathBuf::from);
         match role.as_str() {
             "placement" => placement::run(cluster, folder).await,
-            other => bail!("there is no role {other}"),
+            other => Err(no_role::<Self>(other)),
         }
     }
 

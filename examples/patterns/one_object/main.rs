@@ -10,7 +10,7 @@ mod machine;
 
 use anyhow::{Result, bail};
 use controller_declaration::Declaration;
-use examples::{Cluster, Condition, Demo, Pattern};
+use examples::{Cluster, Condition, Demo, Pattern, no_role};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResourceExt, ResourceExt};
@@ -36,7 +36,7 @@ impl Pattern for OneObject {
             "machine" => machine::run(cluster).await,
             "drain" => drain::run(cluster).await,
             "cost" => cost::run(cluster).await,
-            other => bail!("there is no role {other}"),
+            other => Err(no_role::<Self>(other)),
         }
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use controller_declaration::Declaration;
-use examples::{Cluster, Condition, Demo, Pattern};
+use examples::{Cluster, Condition, Demo, Pattern, no_role};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -46,7 +46,7 @@ impl Pattern for OutOfProcessPlugins {
             ("placement", _) => placement::run(cluster).await,
             ("aggregator", _) => aggregator::run(cluster).await,
             ("plug-in", [name, versions @ ..]) => plug_in::run(cluster, name, versions).await,
-            (other, _) => bail!("there is no role {other}"),
+            (other, _) => Err(no_role::<Self>(other)),
         }
     }
 

@@ -10,10 +10,10 @@ mod machine;
 mod machine_set;
 mod rollout;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use controller_declaration::Declaration;
 use examples::cluster::bounded;
-use examples::{Cluster, Condition, Demo, Pattern, trace};
+use examples::{Cluster, Condition, Demo, Pattern, no_role, trace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PropagationPolicy};
 use kube::core::{Expression, Selector};
@@ -44,7 +44,7 @@ impl Pattern for RelatedObjects {
             "fleet" => fleet::run(cluster).await,
             "machineset" => machine_set::run(cluster).await,
             "machine" => machine::run(cluster).await,
-            other => bail!("there is no role {other}"),
+            other => Err(no_role::<Self>(other)),
         }
     }
 

@@ -10,9 +10,9 @@ mod socket;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use controller_declaration::Declaration;
-use examples::{Cluster, Condition, Demo, Pattern};
+use examples::{Cluster, Condition, Demo, Pattern, no_role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use serde_json::json;
@@ -45,7 +45,7 @@ impl Pattern for SidecarPlugins {
         match role.as_str() {
             "placement" => placement::run(cluster, folder).await,
             "sidecar" => sidecar::run(cluster, &folder, user.context("a user id is a number")?).await,
-            other => bail!("there is no role {other}"),
+            other => Err(no_role::<Self>(other)),
         }
     }
 

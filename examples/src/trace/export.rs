@@ -8,22 +8,21 @@ use crate::output::print_error;
 /// The standard variable with the collector's address, such as `http://localhost:4318`.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// The source of spans of a process, which is called `service` in traces.
-///
-/// # Errors
-///
-/// When a collector is named that nothing can be sent to.
-pub(crate) fn provider(service: &str) -> Result<SdkTracerProvider> {
-    match std::env::var(ENDPOINT) {
-        Ok(endpoint) if !endpoint.is_empty() => to(&endpoint, service),
-        // Contexts are made and passed on all the same.
-        _ => Ok(SdkTracerProvider::default()),
-    }
+/// The source of spans of a process, which is called `service` in traces. Without a collector that spans can be sent to, contexts
+/// are made and passed on all the same: the variable is one of a user's shell, and need not be meant for this program.
+pub(crate) fn provider(service: &str) -> SdkTracerProvider {
+    let endpoint = std::env::var(ENDPOINT).ok().filter(|endpoint| !endpoint.is_empty());
+    let provider = endpoint.map(|endpoint| to(&endpoint, service)).transpose();
+    let provider = provider.unwrap_or_else(|error| {
+        print_error(format_args!("warning: no spans are exported: {error:#}"));
+        None
+    });
+    provider.unwrap_or_default()
 }
 
 #[cfg(not(feature = "otlp"))]
 fn to(endpoint: &str, _: &str) -> Result<SdkTracerProvider> {
-    anyhow::bail!("{ENDPOINT} is {endpoint}, and this program cannot export: build it with --features otlp")
+    anyhow::bail!("{ENDPOINT} is {endpoint}, and this program is built without the feature otlp")
 }
 
 #[cfg(feature = "otlp")]
@@ -54,6 +53,7 @@ pub use otlp::otlp;
 mod otlp {
     use std::time::Duration;
 
+    use super::ENDPOINT;
     use anyhow::{Result, ensure};
     use opentelemetry_http::hyper::HyperClient;
     use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
@@ -74,7 +74,7 @@ mod otlp {
     pub fn otlp(endpoint: &str) -> Result<BatchSpanProcessor<Tokio>> {
         ensure!(
             endpoint.starts_with("http://"),
-            "{endpoint}: write http://HOST:PORT, such as a collector beside it"
+            "{ENDPOINT} is {endpoint}: write http://HOST:PORT, such as a collector beside it"
         );
         let client = HyperClient::with_default_connector(DEADLINE, None);
         let exporter = SpanExporter::builder()

@@ -56,7 +56,27 @@ fn a_line_that_is_not_an_event_is_named() {
     let output = Command::new(program("one_object")).arg("--check-audit").arg(&log).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(error.contains("audit.log: line 2 is not an event"), "{error}");
+    assert!(error.contains("audit.log: line 2"), "{error}");
+    assert!(error.contains("it is not an event"), "{error}");
+}
+
+/// The shell of a user has the address of a collector that this program cannot send to, and no cluster.
+#[test]
+fn a_collector_that_nothing_can_be_sent_to_ends_no_program() {
+    let mut command = Command::new(program("one_object"));
+    command.args(["--role", "nosuch"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector.example.com");
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let text = "{apiVersion: v1, kind: Config, current-context: a, clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}], \
+                users: [{name: a, user: {}}], contexts: [{name: a, context: {cluster: a, user: a}}]}";
+    std::fs::write(&kubeconfig, text).unwrap();
+    let output = command.env("KUBECONFIG", kubeconfig).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.contains("warning: no spans are exported: OTEL_EXPORTER_OTLP_ENDPOINT is https://"),
+        "{error}"
+    );
+    assert!(error.contains("there is no role nosuch: the roles are machine, drain, cost"), "{error}");
 }
 
 /// Ctrl-C while a plug-in hangs: its controller does not wait for it, and the folder of the demo goes.

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use controller_declaration::{Access, Declaration};
 use examples::ranking::{Question, Zone};
-use examples::{Cluster, Condition, Demo, Pattern, drive};
+use examples::{Cluster, Condition, Demo, Pattern, drive, no_role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::runtime::controller::Action;
 use kube::{CustomResource, CustomResourceExt, ResourceExt};
@@ -118,7 +118,9 @@ impl Pattern for WasmPlugins {
     }
 
     async fn control(role: String, options: Vec<String>, cluster: Cluster) -> Result<()> {
-        ensure!(role == "placement", "there is no role {role}");
+        if role != "placement" {
+            return Err(no_role::<Self>(&role));
+        }
         let ours = tempfile::tempdir()?;
         let (folder, key) = match options.as_slice() {
             [folder, key] => {

@@ -132,12 +132,14 @@ impl Layout {
         entries.ok_or_else(|| unreadable(std::io::Error::other("it has no manifests")))
     }
 
-    pub(crate) fn blob(&self, digest: &str) -> Result<Vec<u8>, LayoutError> {
+    /// The digits of a digest. Nothing else: a digest from a user must not be a path.
+    pub(crate) fn hex(digest: &str) -> Option<&str> {
         let hex = digest.strip_prefix("sha256:").filter(|hex| hex.len() == 64);
-        // Only digits: a digest from a user must not be a path.
-        let hex =
-            hex.filter(|hex| hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)));
-        let hex = hex.ok_or_else(|| LayoutError::Digest(digest.to_owned()))?;
+        hex.filter(|hex| hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)))
+    }
+
+    pub(crate) fn blob(&self, digest: &str) -> Result<Vec<u8>, LayoutError> {
+        let hex = Self::hex(digest).ok_or_else(|| LayoutError::Digest(digest.to_owned()))?;
         let path = self.0.join("blobs/sha256").join(hex);
         let unreadable = |source| LayoutError::Read { digest: digest.to_owned(), source };
         let bytes = fs::metadata(&path).map_err(unreadable)?.len();

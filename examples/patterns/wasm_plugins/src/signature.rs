@@ -70,6 +70,9 @@ impl Trust {
     ///
     /// When none has, or as [`Layout::module`].
     pub fn module(&self, layout: &Layout, manifest: &str) -> Result<Vec<u8>, LayoutError> {
+        if Layout::hex(manifest).is_none() {
+            return Err(LayoutError::Digest(manifest.to_owned()));
+        }
         let refused = |reason| LayoutError::Signature { digest: manifest.to_owned(), reason };
         let mut signatures = signatures(layout, manifest)?.into_iter().peekable();
         if signatures.peek().is_none() {
@@ -113,6 +116,9 @@ mod tests {
         let (one, two) = (layout.add(b"one").unwrap(), layout.add(b"two").unwrap());
         let reason = |digest: &str| trust.module(&layout, digest).unwrap_err().to_string();
         assert!(reason(&one).contains("is not signed"), "{}", reason(&one));
+        for digest in ["sha256:../../etc/passwd", "latest", ""] {
+            assert!(reason(digest).contains(" is not a digest"), "{digest}: {}", reason(digest));
+        }
 
         other.sign(&layout, &one).unwrap();
         assert!(reason(&one).contains("no signature of a trusted key"), "{}", reason(&one));
