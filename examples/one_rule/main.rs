@@ -160,7 +160,7 @@ const WHY: &str = "
   11            The pattern \">2\" has no upper end; \"3-10\" would have.
   0             All agree: 0 is a number like others, for Rego too, where it is true.
   missing       The API server fills in 1 before it asks any of them. In a file the field is missing: the template looks at a field that is
-                not there, finds no violation and admits; the pattern demands the field; the expression fails, and
+                not there, finds no violation and admits; the pattern reads a missing number as 0; the expression fails, and
                 `failurePolicy: Fail` denies.
   2 before      Kyverno lets an update through when the object was in violation before (allowExistingViolations). The others do
                 not, so that a label of such a Deployment cannot be changed before its replicas are.

@@ -109,7 +109,7 @@ impl Filters {
 impl Resources {
     fn fit(&self, review: &Review, object: &Document) -> bool {
         let one_of = |list: &[String], text: &str| {
-            list.is_empty() || list.iter().any(|pattern| wildcard(pattern.as_bytes(), text.as_bytes()))
+            list.is_empty() || list.iter().any(|pattern| wildcard(pattern, text))
         };
         // Kyverno's default: a rule is asked about what would be, and not about deletions.
         let operation = match self.operations.is_empty() {
@@ -124,7 +124,7 @@ impl Resources {
 }
 
 fn is_kind(wanted: &str, object: &Document) -> bool {
-    let like = |pattern: &str, text: &str| wildcard(pattern.as_bytes(), text.as_bytes());
+    let like = |pattern: &str, text: &str| wildcard(pattern, text);
     match wanted.split('/').collect::<Vec<_>>().as_slice() {
         [kind] => like(kind, object.kind()),
         [version, kind] => like(version, object.version()) && like(kind, object.kind()),
