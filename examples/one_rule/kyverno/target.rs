@@ -42,7 +42,7 @@ struct Filter {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Resources {
-    /// `Kind`, `version/Kind` or `group/version/Kind`, with `/subresource` behind a kind with a version.
+    /// `Kind`, `version/Kind` or `group/version/Kind`.
     kinds: Vec<String>,
     names: Vec<String>,
     namespaces: Vec<String>,
@@ -79,13 +79,43 @@ impl Target for ClusterPolicyTarget {
         let selection = Selection::deserialize(spec.unwrap_or(&Value::Null));
         let wrong =
             |error: serde_json::Error| FieldErrors::from(FieldError::new("/spec/match", error.to_string()));
-        Ok(Box::new(selection.map_err(wrong)?))
+        let selection = selection.map_err(wrong)?;
+        let unsupported = selection.kinds().find(|kind| !is_supported(kind));
+        if let Some(kind) = unsupported {
+            let message = format!("kinds: {kind:?}: subresources are not supported here");
+            return Err(FieldError::new("/spec/match", message).into());
+        }
+        Ok(Box::new(selection))
     }
 
     /// Patterns refer to no other object.
     fn inventory_path(&self, _: &Document) -> Result<Vec<String>, InventoryPathError> {
         Err(InventoryPathError("place: patterns refer to no other object"))
     }
+}
+
+impl Selection {
+    fn kinds(&self) -> impl Iterator<Item = &str> {
+        let all = [&self.r#match.any, &self.r#match.all, &self.exclude.any, &self.exclude.all];
+        all.into_iter().flatten().flat_map(|filter| filter.resources.kinds.iter().map(String::as_str))
+    }
+}
+
+/// Kyverno reads `Pod/exec`, `Pod.exec` and `v1/Pod/exec` as subresources, and `*/*` as everything with subresources.
+fn is_supported(kind: &str) -> bool {
+    let is_version = |text: &str| {
+        text == "*"
+            || text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()))
+    };
+    let parts = kind.split('/').collect::<Vec<_>>();
+    !kind.rsplit('/').next().is_some_and(|last| last.contains('.'))
+        && match parts.as_slice() {
+            [_] => true,
+            ["*", kind] => kind.starts_with(|sign: char| sign.is_ascii_uppercase()),
+            [version, _] => is_version(version),
+            [group, _, _] => !is_version(group),
+            _ => false,
+        }
 }
 
 impl Matcher for Selection {
@@ -124,12 +154,13 @@ impl Resources {
 }
 
 fn is_kind(wanted: &str, object: &Document) -> bool {
-    let like = |pattern: &str, text: &str| wildcard(pattern, text);
     match wanted.split('/').collect::<Vec<_>>().as_slice() {
-        [kind] => like(kind, object.kind()),
-        [version, kind] => like(version, object.version()) && like(kind, object.kind()),
+        [kind] => wildcard(kind, object.kind()),
+        [version, kind] => wildcard(version, object.version()) && wildcard(kind, object.kind()),
         [group, version, kind] => {
-            like(group, object.group()) && like(version, object.version()) && like(kind, object.kind())
+            wildcard(group, object.group())
+                && wildcard(version, object.version())
+                && wildcard(kind, object.kind())
         }
         _ => false,
     }
@@ -154,7 +185,9 @@ mod tests {
     #[test]
     fn kinds_names_namespaces_and_operations_select() {
         let any = |resources: Value| json!({"match": {"any": [{"resources": resources}]}});
-        for kind in ["Deployment", "apps/v1/Deployment", "apps/*/Deployment", "*"] {
+        for kind in
+            ["Deployment", "apps/v1/Deployment", "apps/*/Deployment", "v1/Deployment", "*/Deployment", "*"]
+        {
             check(any(json!({"kinds": [kind]})), "CREATE", true);
         }
         check(any(json!({"kinds": ["Pod"]})), "CREATE", false);
@@ -172,5 +205,17 @@ mod tests {
         check(json!({"match": deployments, "exclude": deployments}), "CREATE", false);
         let users = json!({"match": {"any": [{"resources": {"kinds": ["Pod"]}, "subjects": []}]}});
         assert!(ClusterPolicyTarget.matcher(Some(&users)).is_err());
+        for kind in [
+            "Deployment/scale",
+            "Deployment.scale",
+            "v1/Pod/exec",
+            "apps/v1/Deployment/scale",
+            "*/scale",
+            "*/*",
+        ] {
+            let subresource = json!({"match": {"any": [{"resources": {"kinds": [kind]}}]}});
+            let refused = ClusterPolicyTarget.matcher(Some(&subresource)).map(drop);
+            assert!(refused.is_err_and(|error| error.to_string().contains(kind)), "{kind}");
+        }
     }
 }
