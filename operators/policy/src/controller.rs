@@ -27,7 +27,7 @@ pub use kinds::{NAMESPACE, OtherVersions, TEMPLATE};
 pub use registration::{Registration, RegistrationState};
 pub use staleness::stale_watches;
 pub use status::shapes;
-pub use uninstall::{UNINSTALLED, Uninstall, UninstallError};
+pub use uninstall::{Removed, UNINSTALLED, Uninstall, UninstallError};
 pub use upkeep::Upkeep;
 pub use webhook_configuration::{WebhookClient, WebhookConfiguration};
 

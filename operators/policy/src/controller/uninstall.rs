@@ -1,7 +1,8 @@
 //! Takes the webhook out of the API server's way before the operator's pods go.
 //!
 //! A webhook configuration that outlives its pods refuses every write under `failurePolicy: Fail`, and running pods
-//! repair a configuration that is merely deleted. So the order is:
+//! repair a configuration that is merely deleted. So the order is, once it is known that all of it is webtroller's (`target`)
+//! and that no other process of it would go on (`left`):
 //!
 //! 1. The configuration loses its webhooks and gets the annotation [`UNINSTALLED`]; pods leave such a one alone.
 //! 2. The Deployment is scaled to zero, and its pods end.
@@ -10,6 +11,8 @@
 //!
 //! Each step can be repeated, so a run that was killed is continued by running the command again.
 
+mod left;
+mod target;
 mod withdrawal;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +21,8 @@ use std::time::Duration;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 use tokio::time::{interval, timeout};
 
@@ -38,13 +41,13 @@ const POLL: Duration = Duration::from_millis(500);
 /// The objects to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uninstall {
-    /// The name of the ValidatingWebhookConfiguration.
-    pub configuration: String,
-    /// The namespace of the operator.
+    /// The name of the ValidatingWebhookConfiguration. Without one it is that of the Deployment's arguments, or the usual one.
+    pub configuration: Option<String>,
+    /// The namespace of the Deployment.
     pub namespace: String,
-    /// The Deployment to scale to zero. Without one nothing may be deployed in the namespace.
+    /// The Deployment to scale to zero. If there is none, nothing of the operator may run anywhere.
     pub deployment: Option<String>,
-    /// The time that the pods may take to end.
+    /// The time that the pods, or processes outside the cluster, may take to end.
     pub patience: Duration,
 }
 
@@ -62,9 +65,59 @@ pub enum UninstallError {
     },
     /// The webhook's pods run, and would register it again.
     #[error(
-        "the pods of the Deployment {deployment} would register the webhook again; add --deployment {deployment}"
+        "the pods of the Deployment {namespace}/{deployment} would register the webhook again; add --deployment {deployment} \
+         --namespace {namespace}"
     )]
     Deployed {
+        /// The Deployment's namespace.
+        namespace: String,
+        /// The Deployment.
+        deployment: String,
+    },
+    /// Processes run that belong to no Deployment of the operator.
+    #[error(
+        "webtroller runs as {runs} and would register the webhook again; end it, and run the command again"
+    )]
+    Running {
+        /// Their names, with their namespaces.
+        runs: String,
+    },
+    /// Another program's Deployment.
+    #[error(
+        "the Deployment {namespace}/{deployment} is not webtroller's: it lacks the label {}",
+        target::LABEL
+    )]
+    ForeignDeployment {
+        /// The Deployment's namespace.
+        namespace: String,
+        /// The Deployment.
+        deployment: String,
+    },
+    /// Another program's configuration.
+    #[error("{name} was not written by webtroller, and stays{}", target::hint(.registered))]
+    ForeignConfiguration {
+        /// The configuration.
+        name: String,
+        /// Those that webtroller has written.
+        registered: Vec<String>,
+    },
+    /// The name is another one.
+    #[error("there is no webhook configuration {name}{}", target::hint(.registered))]
+    OtherConfiguration {
+        /// The configuration that does not exist.
+        name: String,
+        /// Those that webtroller has written.
+        registered: Vec<String>,
+    },
+    /// The pods keep another configuration than the one that is to be removed.
+    #[error(
+        "the pods of the Deployment {deployment} keep {kept}, and not {name}; leave out --validating-webhook-configuration-name"
+    )]
+    Mismatch {
+        /// The configuration that is to be removed.
+        name: String,
+        /// The one in the Deployment's arguments.
+        kept: String,
         /// The Deployment.
         deployment: String,
     },
@@ -87,70 +140,81 @@ pub enum UninstallError {
     },
 }
 
+/// What was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The name of the configuration.
+    pub configuration: String,
+    /// There was one.
+    pub existed: bool,
+}
+
 impl Uninstall {
-    /// Removes the webhook, then the pods and what they said in statuses, then the configuration. Objects that are already gone count as removed.
-    ///
-    /// Returns false if there was no configuration of this name.
+    /// Removes the webhook, then the pods and what they said in statuses, then the configuration. Objects that are already gone
+    /// count as removed. `notify` is called with what is waited for.
     ///
     /// # Errors
     /// See [`UninstallError`]; every step that was completed stays completed.
-    pub async fn run(&self, client: &kube::Client) -> Result<bool, UninstallError> {
-        let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
-        let name = self.configuration.as_str();
-        if self.deployment.is_none() {
-            self.refuse_while_deployed(client).await?;
+    pub async fn run(&self, client: &kube::Client, notify: impl Fn(&str)) -> Result<Removed, UninstallError> {
+        let deployment = self.own_deployment(client).await?;
+        if deployment.is_none() {
+            left::refuse_deployed(client, &self.namespace).await?;
+            left::until_none(client, self.patience, notify).await?;
         }
-        let without_webhooks = json!({"metadata": {"annotations": {UNINSTALLED: "true"}}, "webhooks": []});
-        let patch = Patch::Merge(&without_webhooks);
-        let emptied = step(
-            format!("take the webhooks out of {name}"),
-            configurations.patch(name, &PatchParams::default(), &patch),
-        )
-        .await?;
-        if let Some(deployment) = &self.deployment {
-            self.stop_pods(client, &self.namespace, deployment).await?;
-            withdraw(client).await?;
+        let name = self.configuration_name(deployment.as_ref())?;
+        let found = target::own_configuration(client, &name).await?;
+        if found.is_none() {
+            target::refuse_other_name(client, &name).await?;
         }
-        step(format!("delete {name}"), configurations.delete(name, &DeleteParams::default())).await?;
-        Ok(emptied.is_some())
+        if let Some(uid) = &found {
+            take_out(client, &name, uid).await?;
+        }
+        if let Some(deployment) = &deployment {
+            self.stop_pods(client, deployment).await?;
+        }
+        withdraw(client).await?;
+        // Pods that still ran may have written it anew after somebody deleted it.
+        let last = target::own_configuration(client, &name).await?;
+        let existed = found.is_some() || last.is_some();
+        if let Some(uid) = last {
+            delete(client, &name, uid).await?;
+        }
+        Ok(Removed { configuration: name, existed })
     }
 
-    /// An account that may not list Deployments is taken at its word.
-    async fn refuse_while_deployed(&self, client: &kube::Client) -> Result<(), UninstallError> {
+    async fn stop_pods(&self, client: &kube::Client, deployment: &Deployment) -> Result<(), UninstallError> {
         let deployments: Api<Deployment> = Api::namespaced(client.clone(), &self.namespace);
-        let own = ListParams::default().labels("app.kubernetes.io/name=webtroller");
-        let listed = timeout(REQUEST, deployments.list(&own)).await;
-        let running =
-            |deployment: &Deployment| deployment.spec.as_ref().is_none_or(|spec| spec.replicas != Some(0));
-        let found = listed.into_iter().flatten().flat_map(|list| list.items).find(running);
-        let name = found.and_then(|deployment| deployment.metadata.name);
-        name.map_or(Ok(()), |deployment| Err(UninstallError::Deployed { deployment }))
-    }
-
-    async fn stop_pods(
-        &self,
-        client: &kube::Client,
-        namespace: &str,
-        name: &str,
-    ) -> Result<(), UninstallError> {
-        let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-        let Some(deployment) = step(format!("read the Deployment {name}"), deployments.get(name)).await?
-        else {
-            return Ok(());
-        };
+        let name = &deployment.name_any();
         let none = Patch::Merge(json!({"spec": {"replicas": 0}}));
         step(format!("scale {name} to zero"), deployments.patch_scale(name, &PatchParams::default(), &none))
             .await?;
-        let labels = deployment.spec.and_then(|spec| spec.selector.match_labels).unwrap_or_default();
-        let selector =
-            labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
-        let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+        let labels = deployment.spec.as_ref().and_then(|spec| spec.selector.match_labels.as_ref());
+        let labels = labels.into_iter().flatten();
+        let selector = labels.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
+        let pods: Api<Pod> = Api::namespaced(client.clone(), &self.namespace);
         let listed = ListParams::default().labels(&selector);
         let last_seen = AtomicUsize::new(0);
         let ended = timeout(self.patience, all_gone(&pods, &listed, name, &last_seen)).await;
         let left = last_seen.into_inner();
-        ended.unwrap_or_else(|_| Err(UninstallError::PodsLeft { left, deployment: name.to_owned() }))
+        ended.unwrap_or_else(|_| Err(UninstallError::PodsLeft { left, deployment: name.clone() }))
     }
+}
+
+/// Empties the configuration, unless it is another one of that name by now.
+async fn take_out(client: &kube::Client, name: &str, uid: &str) -> Result<(), UninstallError> {
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    let metadata = json!({"uid": uid, "annotations": {UNINSTALLED: "true"}});
+    let patch = Patch::Merge(json!({"metadata": metadata, "webhooks": []}));
+    let parameters = PatchParams::default();
+    let patching = configurations.patch(name, &parameters, &patch);
+    step(format!("take the webhooks out of {name}"), patching).await.map(drop)
+}
+
+async fn delete(client: &kube::Client, name: &str, uid: String) -> Result<(), UninstallError> {
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    let only_this = Preconditions { uid: Some(uid), resource_version: None };
+    let parameters = DeleteParams::default().preconditions(only_this);
+    step(format!("delete {name}"), configurations.delete(name, &parameters)).await.map(drop)
 }
 
 /// Counts the pods until there are none; `left` holds the last count.
@@ -184,3 +248,20 @@ async fn step<T>(
         Err(_) => Err(UninstallError::NoAnswer { step: what }),
     }
 }
+
+/// As [`step`], of a request that an account may lack the right to make: then it is taken at its word, and this is `None`.
+async fn step_if_allowed<T>(
+    what: String,
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<Option<T>, UninstallError> {
+    let request = async {
+        match request.await {
+            Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(None),
+            answer => answer.map(Some),
+        }
+    };
+    step(what, request).await.map(Option::flatten)
+}
+
+#[cfg(test)]
+mod tests;

@@ -283,12 +283,16 @@ impl From<TlsMinVersion> for TlsVersion {
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # Out of the cluster of the current kubeconfig
-  webtroller uninstall")]
+  # When `webtroller serve` has ended that ran outside the cluster
+  webtroller uninstall
+
+  # With the pods of a Deployment
+  webtroller uninstall --deployment webtroller --namespace gatekeeper-system")]
 pub struct UninstallArgs {
-    /// Name of the ValidatingWebhookConfiguration.
-    #[arg(long, default_value = "gatekeeper-validating-webhook-configuration")]
-    pub validating_webhook_configuration_name: String,
+    /// Name of the ValidatingWebhookConfiguration. Without it, the one in the arguments of the Deployment, or
+    /// gatekeeper-validating-webhook-configuration.
+    #[arg(long)]
+    pub validating_webhook_configuration_name: Option<String>,
     /// Namespace of the Deployment.
     #[arg(long, default_value = "gatekeeper-system")]
     pub namespace: String,

@@ -17,9 +17,12 @@ pub(super) async fn run(args: &UninstallArgs) -> Result<ExitCode, RunError> {
         deployment: args.deployment.clone(),
         patience: Duration::from_secs(args.patience),
     };
-    let removed = removal.run(&client).await?;
-    let outcome = if removed { "removed" } else { "there is no such webhook configuration" };
-    // Ignore write errors: standard output is closed.
-    let _ = writeln!(std::io::stdout(), "{}: {outcome}", removal.configuration);
+    // Ignore write errors, here and below: standard error or output is closed.
+    let notify = |waits: &str| {
+        let _ = writeln!(std::io::stderr(), "{waits}");
+    };
+    let removed = removal.run(&client, notify).await?;
+    let outcome = if removed.existed { "removed" } else { "there is no such webhook configuration" };
+    let _ = writeln!(std::io::stdout(), "{}: {outcome}", removed.configuration);
     Ok(ExitCode::SUCCESS)
 }

@@ -21,9 +21,10 @@ const BESIDE: [&str; 2] = [
 const OURS: &str = "webtroller-validating-webhook-configuration";
 const THEIRS: &str = "gatekeeper-validating-webhook-configuration";
 
-const DEPLOYMENT: &str = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: webtroller, namespace: gatekeeper-system}, spec: \
-    {replicas: 0, selector: {matchLabels: {app: webtroller}}, template: {metadata: {labels: {app: webtroller}}, \
-    spec: {containers: [{name: a, image: example.com/a}]}}}}";
+const DEPLOYMENT: &str = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: webtroller, namespace: gatekeeper-system, \
+    labels: {app.kubernetes.io/name: webtroller}}, spec: {replicas: 0, selector: {matchLabels: {app: webtroller}}, template: {metadata: {labels: {app: webtroller}}, \
+    spec: {containers: [{name: a, image: example.com/a, args: [serve, \
+    '--validating-webhook-configuration-name=webtroller-validating-webhook-configuration']}]}}}}";
 
 /// Gatekeeper's two Deployments with a pod each: one serves the webhook, the other audits and writes CRDs and statuses.
 struct Gatekeeper {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::cluster::Cluster;
-use crate::operator::webtroller;
+use crate::cluster::{Cluster, NAMESPACE, workspace};
+use crate::gatekeeper::manifests;
+use crate::operator::{Operator, webtroller};
 use crate::rights::acting_as;
 
 const CONFIGURATION: &str = "gatekeeper-validating-webhook-configuration";
@@ -31,12 +32,18 @@ async fn uninstall(kubeconfig: &Path, args: &[&str]) -> (i32, String) {
 async fn a_removal_that_would_not_last_or_is_forbidden_is_refused_in_one_sentence() {
     let cluster = Cluster::start().await;
     let operator = cluster.operator().await;
+    cluster.quickstart().await;
     cluster.apply(DEPLOYMENT).await;
     let admin = cluster.plane.kubeconfig();
     let (code, said) = uninstall(admin, &[]).await;
     assert_eq!(code, 2, "{said}");
-    let expected = "webtroller: the pods of the Deployment policies would register the webhook again; add --deployment policies\n";
+    let expected = "webtroller: the pods of the Deployment gatekeeper-system/policies would register the webhook again; \
+        add --deployment policies --namespace gatekeeper-system\n";
     assert_eq!(said, expected);
+    // A slip of the pen does not make it succeed.
+    for args in [["--namespace", "default"], ["--deployment", "polices"]] {
+        assert_eq!(uninstall(admin, &args).await, (2, expected.to_owned()), "{args:?}");
+    }
     let webhooks =
         cluster.get(&["validatingwebhookconfiguration", CONFIGURATION], "{.webhooks[*].name}").await;
     assert!(webhooks.contains("validation.gatekeeper.sh"), "{webhooks}");
@@ -44,7 +51,7 @@ async fn a_removal_that_would_not_last_or_is_forbidden_is_refused_in_one_sentenc
     let folder = tempfile::tempdir().unwrap();
     let (code, said) = uninstall(&acting_as(&cluster.plane, "nobody", folder.path()), &[]).await;
     assert_eq!(code, 2, "{said}");
-    let reason = format!("webtroller: could not take the webhooks out of {CONFIGURATION}: validatingwebhook");
+    let reason = format!("webtroller: could not read {CONFIGURATION}: validatingwebhook");
     assert!(said.starts_with(&reason) && said.ends_with("at the cluster scope (HTTP 403)\n"), "{said}");
 
     operator.stop().await;
@@ -52,4 +59,66 @@ async fn a_removal_that_would_not_last_or_is_forbidden_is_refused_in_one_sentenc
     for answer in ["removed", "there is no such webhook configuration"] {
         assert_eq!(uninstall(admin, &[]).await, (0, format!("{CONFIGURATION}: {answer}\n")));
     }
+    nothing_is_enforced(&cluster).await;
+}
+
+async fn nothing_is_enforced(cluster: &Cluster) {
+    for object in ["constrainttemplate/k8sreplicalimits", "k8sreplicalimits/three-to-ten-replicas"] {
+        assert_eq!(cluster.get(&[object], "{.status.conditions}").await, "", "{object}");
+    }
+}
+
+/// The command of docs/install.md, where the chart was installed with `besideGatekeeper`.
+#[tokio::test]
+async fn gatekeepers_configuration_stays_and_that_of_the_deployment_goes() {
+    const OURS: &str = "webtroller-validating-webhook-configuration";
+    let cluster = Cluster::start().await;
+    let flag = format!("--validating-webhook-configuration-name={OURS}");
+    let identity = ["webtroller-0", NAMESPACE, &cluster.pod_uid];
+    let mut operator = Operator::start_with(&cluster.shipped, identity, &[&flag]).await;
+    operator.log("webhook registered").await;
+    cluster.quickstart().await;
+    let mut theirs = manifests("ValidatingWebhookConfiguration").remove(0);
+    for webhook in theirs["webhooks"].as_array_mut().unwrap() {
+        webhook["failurePolicy"] = "Ignore".into();
+    }
+    cluster.apply(&theirs.to_string()).await;
+
+    let admin = cluster.plane.kubeconfig();
+    let (code, said) = uninstall(admin, &["--patience", "1"]).await;
+    assert!(code == 2 && said.contains("webtroller runs as gatekeeper-system/webtroller-0"), "{said}");
+    operator.stop().await;
+    let (code, said) = uninstall(admin, &[]).await;
+    let expected = format!(
+        "webtroller: {CONFIGURATION} was not written by webtroller, and stays; webtroller has registered {OURS}: add {flag}\n"
+    );
+    assert_eq!((code, said), (2, expected.replace('=', " ")));
+
+    let args = format!("image: example.com/webtroller, args: [serve, '{flag}']");
+    cluster
+        .apply(
+            &DEPLOYMENT
+                .replace("name: policies", "name: webtroller")
+                .replace("image: example.com/webtroller", &args),
+        )
+        .await;
+    let guide = std::fs::read_to_string(workspace("docs/install.md")).unwrap();
+    let command =
+        guide.lines().find_map(|line| line.strip_prefix("webtroller uninstall --deployment")).unwrap();
+    let command: Vec<_> = command.split_whitespace().collect();
+    // The pods that the Deployment has here have no process.
+    let args = [&["--deployment"], &command[..]].concat();
+    let ((code, said), ()) = tokio::join!(uninstall(admin, &args), async {
+        let none = ["deployment/webtroller", "-n", NAMESPACE];
+        cluster.until(&none, "{.spec.replicas}", "0").await;
+        cluster
+            .must(&["delete", "pods", "-l", "app=webtroller", "-n", NAMESPACE, "--force", "--grace-period=0"])
+            .await;
+    });
+    assert_eq!((code, said), (0, format!("{OURS}: removed\n")));
+    assert_eq!(
+        cluster.get(&["validatingwebhookconfigurations"], "{.items[*].metadata.name}").await,
+        CONFIGURATION
+    );
+    nothing_is_enforced(&cluster).await;
 }

@@ -10,7 +10,7 @@ use crate::rights;
 
 const HEADER: &str = "\
 # Rendered from charts/webtroller; UPDATE_MANIFEST=1 cargo test -p webtroller --test install manifest writes it anew.
-# Before you delete these objects, run `webtroller uninstall --deployment webtroller`.
+# Before you delete these objects, run `webtroller uninstall --deployment webtroller --namespace gatekeeper-system`.
 ---
 apiVersion: v1
 kind: Namespace
