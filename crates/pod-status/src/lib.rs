@@ -30,6 +30,7 @@
 //! | [`PodStatusKind`] | reports in Gatekeeper's objects, one for each pod and parent |
 //! | [`MissingSemantics`] | tells for each kind whether a pod may go on without an object of it |
 //! | [`ReadinessTracker`] | tracks whether everything that existed at the start has been ingested |
+//! | [`LiveRuns`] | tells whether the process that wrote something is still there |
 //! | [`lead`] | runs any work in one process at a time, under a Lease |
 //! | [`sim`] | predicts availability and time to enforcement |
 //!
@@ -62,6 +63,7 @@ mod identity;
 mod job;
 mod keyed_requests;
 mod lease;
+mod live_runs;
 mod manifest;
 mod membership;
 mod missing;
@@ -107,6 +109,7 @@ pub use follow::{Follow, Followed, Selection};
 pub use gatekeeper::PodStatusKind;
 pub use identity::PodIdentity;
 pub use lease::{Claim, lead};
+pub use live_runs::LiveRuns;
 pub use manifest::{direct_rules, parent_rules, per_parent_rules};
 pub use missing::MissingSemantics;
 pub use parent::{ParentKey, ParentKind, ParentRef};

@@ -24,7 +24,7 @@ pub use former::FormerRegistrations;
 pub use ingest::{Ingest, Registrars, Wiring};
 pub use install::{InstallError, OwnCrds};
 pub use kinds::{NAMESPACE, OtherVersions, TEMPLATE};
-pub use registration::{Registration, RegistrationState};
+pub use registration::{Registration, RegistrationState, Runs};
 pub use staleness::stale_watches;
 pub use status::shapes;
 pub use uninstall::{Removed, UNINSTALLED, Uninstall, UninstallError};

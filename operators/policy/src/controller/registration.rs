@@ -2,11 +2,15 @@
 //!
 //! All pods write the same configuration, except during a rollout that changes it. Then the pod that became ready last
 //! has the newest form: its *epoch*, an annotation of the configuration, is one more than that of what it replaced. A
-//! pod leaves a configuration of a higher epoch alone while it is intact, so that old and new pods do not undo each
-//! other's writes. The authorities of all of them are kept: see `trust`.
+//! pod leaves a configuration of a higher epoch alone while it is intact and the run that wrote it is there, so that old
+//! and new pods do not undo each other's writes. When that run ends, another pod of the same form signs in its place; if
+//! none does, the form was that of a rollout that was taken back, and a pod that is left writes its own. The authorities of
+//! all of them are kept: see `trust`.
 
 mod live;
+mod runs;
 mod trust;
+mod verdict;
 
 use std::time::{Duration, SystemTime};
 
@@ -29,12 +33,17 @@ use crate::api_error::reason;
 use crate::own_watch::{OwnEvent, OwnWatches};
 
 use live::Live;
+pub use runs::Runs;
 use trust::{Trust, replace_bundles, trusts};
+use verdict::{Facts, Verdict, verdict};
 
 /// The annotation with the epoch.
 pub(super) const EPOCH: &str = "webtroller.dev/registration-epoch";
 const DIGEST: &str = "webtroller.dev/registration-digest";
-/// A configuration of a newer pod that another client has edited, and that no newer pod repairs, is taken over.
+/// The annotation with the run that has written the configuration, or signed it because it wants the same.
+const RUN: &str = "webtroller.dev/registration-run";
+/// A configuration of a newer pod that is no longer there, or that another client has edited, and that no newer pod signs or
+/// repairs, is taken over.
 const ABANDONED: Duration = Duration::from_secs(10);
 /// The wait after a write that failed.
 const RETRY: Duration = Duration::from_secs(1);
@@ -52,6 +61,7 @@ pub struct Registration {
     configuration: watch::Receiver<WebhookConfiguration>,
     state: watch::Sender<Option<String>>,
     trusted: watch::Sender<bool>,
+    runs: Runs,
 }
 
 /// The state of a [`Registration`].
@@ -63,27 +73,18 @@ pub struct RegistrationState {
     pub trusted: watch::Receiver<bool>,
 }
 
-/// The action on the stored configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    /// It sends requests to the webhook as this pod, or a newer one, wants it; with its epoch.
-    Good(u64),
-    /// It has to be written, with this epoch.
-    Write(u64),
-    /// A newer pod has to repair it.
-    Wait,
-}
-
 impl Registration {
     /// Keeps `configuration` registered under its present name, and the state of that.
     pub fn new(
         client: kube::Client,
         configuration: watch::Receiver<WebhookConfiguration>,
+        runs: Runs,
     ) -> (Self, RegistrationState) {
         let resource = ApiResource::from_gvk_with_plural(&kind(), "validatingwebhookconfigurations");
         let (state, trouble) = watch::channel(Some("the webhook is not registered yet".to_owned()));
         let (trusted, is_trusted) = watch::channel(false);
-        let registration = Self { api: Api::all_with(client, &resource), configuration, state, trusted };
+        let api = Api::all_with(client, &resource);
+        let registration = Self { api, configuration, state, trusted, runs };
         (registration, RegistrationState { trouble, trusted: is_trusted })
     }
 
@@ -106,6 +107,7 @@ impl Registration {
             listed: false,
             announced: false,
             pace: Pace::default(),
+            signatures: Pace::default(),
             due: None,
         };
         tokio::select! {
@@ -131,6 +133,8 @@ struct Keeper {
     listed: bool,
     announced: bool,
     pace: Pace,
+    /// As `pace`, of signatures in the place of a run that has ended: they are not repairs.
+    signatures: Pace,
     /// The time to write.
     due: Option<Instant>,
 }
@@ -142,6 +146,7 @@ impl Keeper {
             tokio::select! {
                 Some(event) = events.next() => self.note(event),
                 Ok(()) = self.ready.changed() => {}
+                () = self.registration.runs.changed() => {}
                 Ok(()) = self.registration.configuration.changed() => self.mine = None,
                 () = sleep_until(due), if self.due.is_some() => self.write().await,
                 else => return,
@@ -179,19 +184,14 @@ impl Keeper {
             return self.publish_trouble(&configuration.name, UNTRUSTED);
         }
         let wanted = configuration.webhooks();
-        let facts =
-            self.live.as_ref().map(|live| (live.epoch, live.intact, live.webhooks() == Some(&wanted)));
+        let facts = self.live.as_ref().map(|live| Facts {
+            epoch: live.epoch,
+            intact: live.intact,
+            wanted: live.webhooks() == Some(&wanted),
+            abandoned: self.registration.runs.has_ended(live),
+        });
         match verdict(facts, self.mine) {
-            Verdict::Good(epoch) => {
-                self.due = None;
-                self.registration.state.send_if_modified(|state| state.take().is_some());
-                if *self.ready.borrow() {
-                    self.mine = Some(epoch);
-                    if !std::mem::replace(&mut self.announced, true) {
-                        tracing::info!(configuration = configuration.name, "webhook registered");
-                    }
-                }
-            }
+            Verdict::Good(epoch) => self.agree(epoch, facts.is_some_and(|facts| facts.abandoned)),
             Verdict::Write(_) => {
                 self.publish_trouble(&configuration.name, self.waits_for.as_deref().unwrap_or(RESTORED));
                 if *self.ready.borrow() && self.due.is_none() {
@@ -208,6 +208,25 @@ impl Keeper {
                     self.due = Instant::now().checked_add(ABANDONED);
                 }
             }
+        }
+    }
+
+    /// What is stored may stay. One that is abandoned is as this pod wants it, which signs it: pods of another form then know
+    /// that it is not to be replaced.
+    fn agree(&mut self, epoch: u64, abandoned: bool) {
+        self.registration.state.send_if_modified(|state| state.take().is_some());
+        let is_ready = *self.ready.borrow();
+        if is_ready {
+            self.mine = Some(epoch);
+            if !std::mem::replace(&mut self.announced, true) {
+                let configuration = self.registration.configuration.borrow().name.clone();
+                tracing::info!(configuration, "webhook registered");
+            }
+        }
+        if !(is_ready && abandoned) {
+            self.due = None;
+        } else if self.due.is_none() {
+            self.due = Instant::now().checked_add(self.signatures.next());
         }
     }
 
@@ -294,6 +313,12 @@ impl Keeper {
         };
         let stored = self.store(&configuration, epoch).await;
         if stored.is_ok() {
+            if self.mine.is_some_and(|mine| mine < epoch) {
+                tracing::warn!(
+                    configuration = configuration.name,
+                    "taken over: no pod is left of those that registered it in another form"
+                );
+            }
             self.mine = Some(epoch);
         }
         self.stored(stored);
@@ -342,26 +367,15 @@ impl Keeper {
         let mut wanted: DynamicObject =
             serde_json::from_value(configuration.object()).map_err(kube::Error::SerdeError)?;
         let digest = fingerprint(&configuration.webhooks());
-        let annotations = [(EPOCH.to_owned(), epoch.to_string()), (DIGEST.to_owned(), digest)];
-        wanted.annotations_mut().extend(annotations);
+        let run = self.registration.runs.own().to_owned();
+        let annotations = [(EPOCH, epoch.to_string()), (DIGEST, digest), (RUN, run)];
+        wanted.annotations_mut().extend(annotations.map(|(key, value)| (key.to_owned(), value)));
         let Some(live) = &self.live else { return api.create(&parameters(), &wanted).await };
         let mut replaced = live.object.clone();
         replaced.labels_mut().extend(wanted.labels().clone());
         replaced.annotations_mut().extend(wanted.annotations().clone());
         replaced.data = wanted.data;
         self.replace(&configuration.name, &replaced).await
-    }
-}
-
-/// Judges the stored configuration by its epoch, whether it is intact, and whether it is what this pod wants.
-fn verdict(live: Option<(u64, bool, bool)>, mine: Option<u64>) -> Verdict {
-    match (live, mine) {
-        (None, mine) => Verdict::Write(mine.unwrap_or(1)),
-        (Some((epoch, _, true)), _) => Verdict::Good(epoch),
-        (Some((epoch, ..)), None) => Verdict::Write(epoch.saturating_add(1)),
-        (Some((epoch, true, false)), Some(mine)) if epoch > mine => Verdict::Good(mine),
-        (Some((epoch, false, false)), Some(mine)) if epoch > mine => Verdict::Wait,
-        (Some(_), Some(mine)) => Verdict::Write(mine),
     }
 }
 
@@ -374,44 +388,4 @@ fn kind() -> GroupVersionKind {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_deleted_or_edited_is_written_again() {
-        assert_eq!(verdict(None, Some(3)), Verdict::Write(3));
-        assert_eq!(verdict(Some((3, false, false)), Some(3)), Verdict::Write(3));
-        assert_eq!(verdict(Some((0, false, false)), Some(3)), Verdict::Write(3), "annotations were removed");
-    }
-
-    #[test]
-    fn a_pod_that_becomes_ready_brings_its_form_and_older_pods_leave_it_alone() {
-        assert_eq!(verdict(Some((3, true, false)), None), Verdict::Write(4));
-        assert_eq!(verdict(Some((4, true, false)), Some(3)), Verdict::Good(3));
-        assert_eq!(verdict(Some((4, false, false)), Some(3)), Verdict::Wait);
-        assert_eq!(verdict(Some((4, true, true)), Some(3)), Verdict::Good(4));
-    }
-
-    /// Old and new pods, in any order of their reactions, end with the newest form and stop writing.
-    #[test]
-    fn pods_of_two_releases_do_not_undo_each_others_writes() {
-        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
-            let forms = ["old", "old", "new"];
-            let mut mine = [Some(1), Some(1), None];
-            let mut live = (1, "old");
-            let mut writes = 0;
-            for _ in 0..5 {
-                for pod in order {
-                    match verdict(Some((live.0, true, live.1 == forms[pod])), mine[pod]) {
-                        Verdict::Good(epoch) => mine[pod] = Some(epoch),
-                        Verdict::Write(epoch) => {
-                            (live, mine[pod], writes) = ((epoch, forms[pod]), Some(epoch), writes + 1);
-                        }
-                        Verdict::Wait => {}
-                    }
-                }
-            }
-            assert_eq!((live.1, writes), ("new", 1));
-        }
-    }
-}
+mod tests;

@@ -25,8 +25,8 @@ use watch_manager::WatchManager;
 
 use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
-    FormerRegistrations, Ingest, OtherVersions, OwnCrds, Registrars, Registration, RegistrationState, Upkeep,
-    WebhookClient, WebhookConfiguration, Wiring, shapes,
+    FormerRegistrations, Ingest, OtherVersions, OwnCrds, Registrars, Registration, RegistrationState, Runs,
+    Upkeep, WebhookClient, WebhookConfiguration, Wiring, shapes,
 };
 use crate::enforce::{Records, Webhook};
 use crate::events::{EventPlace, EventQueue, Finder, Recorder, store_events};
@@ -143,7 +143,7 @@ impl Cluster {
         let (manager, driver) = WatchManager::builder(self.client.clone()).build();
         let (publisher, policies) = policies();
         let records = self.records(args);
-        let (aggregator, status_watches) = self.aggregator();
+        let (aggregator, watches) = self.aggregator();
         let ready = watch::Sender::new(false);
         let readiness = (&tracker, ready.subscribe());
         self.serve_health(args, readiness, manager.clone(), &aggregator, (policies.clone(), &records))
@@ -154,12 +154,12 @@ impl Cluster {
         let (certificates, aggregator) = self.prepare(args, &mut crds).await?.expecting(aggregator);
         self.supervisor.background("watch manager", driver);
         self.stop_at_drain(manager.clone());
-        let reporter = self.start_reports(args, status_watches).await?;
+        let reporter = self.start_reports(args, watches.clone()).await?;
         self.end_when_fenced(reporter.permit());
         let tls = Tls::new(&certificates.serving, tls_options(&args.certificates).await?)?;
         let configuration =
             watch::Sender::new(self.webhook_configuration(args, &certificates.serving, address));
-        let registration = self.register(configuration.subscribe(), ready.subscribe());
+        let registration = self.register(configuration.subscribe(), ready.subscribe(), watches);
         let ready = self.ready_flag(ready, &tracker, &reporter, registration.trusted);
         let effects = Effects { client: self.client.clone(), tls: tls.clone(), configuration };
         self.keep_certificates(args, certificates, effects);
@@ -244,12 +244,14 @@ impl Cluster {
         configuration: watch::Receiver<WebhookConfiguration>,
         ready: watch::Receiver<bool>,
     ) -> RegistrationState {
+        watches: Arc<StatusWatches>,
         let former =
             FormerRegistrations { client: self.client.clone(), configuration: configuration.clone() };
-        let (registration, state) = Registration::new(self.client.clone(), configuration);
-        let drain = || self.shutdown.drain.clone();
-        self.supervisor.background("webhook registration", registration.run(ready.clone(), drain()));
-        self.supervisor.background("former registrations", former.run(ready, drain()));
+        let runs = Runs::new(self.client.clone(), Some(watches), &self.identity);
+        let (registration, state) = Registration::new(self.client.clone(), configuration, runs);
+        let asked = || self.shutdown.asked.clone();
+        self.supervisor.background("webhook registration", registration.run(ready.clone(), asked()));
+        self.supervisor.background("former registrations", former.run(ready, asked()));
         state
     }
 

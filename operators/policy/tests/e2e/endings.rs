@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::https::{Connection, authority, deployment_review, post};
+use crate::operator::Operator;
 
 /// Everything that the operator writes, by name, with what tells one writing from another.
 async fn written(cluster: &Cluster) -> Vec<String> {
@@ -39,6 +40,25 @@ async fn a_killed_operator_loses_nothing_and_creates_nothing_twice() {
     assert_eq!(port(&written(&cluster).await), port(&before), "only the webhook's port may have changed");
     assert_eq!(cluster.must(&reports).await, reports_before);
     second.stop().await;
+}
+
+/// A rollout that is taken back: the pods of the former settings are those that are left.
+#[tokio::test]
+async fn settings_that_are_taken_back_do_not_stay_registered() {
+    let cluster = Cluster::start().await;
+    let former = cluster.operator().await;
+    let uid = cluster.pod("webtroller-1").await;
+    let other = Operator::start_ready(&cluster.shipped, ["webtroller-1", NAMESPACE, &uid]).await;
+    let configuration = ["validatingwebhookconfiguration", "gatekeeper-validating-webhook-configuration"];
+    let (epoch, url) =
+        ("{.metadata.annotations.webtroller\\.dev/registration-epoch}", "{.webhooks[0].clientConfig.url}");
+    cluster.until(&configuration, epoch, "2").await;
+    let of = |operator: &Operator| format!("https://{}/v1/admit", operator.webhook);
+    assert_eq!(cluster.get(&configuration, url).await, of(&other));
+    other.stop().await;
+    cluster.until(&configuration, epoch, "3").await;
+    assert_eq!(cluster.get(&configuration, url).await, of(&former));
+    former.stop().await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use kube::api::DynamicObject;
 use serde_json::Value;
 use watch_manager::WatchedObject;
 
-use super::{DIGEST, EPOCH};
+use super::{DIGEST, EPOCH, RUN};
 use crate::controller::UNINSTALLED;
 use crate::controller::crds::fingerprint;
 
@@ -16,6 +16,8 @@ pub(super) struct Live {
     pub(super) epoch: u64,
     /// Nothing has changed since a pod wrote it.
     pub(super) intact: bool,
+    /// The run that has written it, or signed it last.
+    pub(super) run: Option<String>,
     /// `webtroller uninstall` is removing it.
     pub(super) uninstalled: bool,
 }
@@ -34,7 +36,8 @@ impl Live {
         let epoch = annotation(EPOCH).and_then(|text| text.parse().ok()).unwrap_or_default();
         let digest = object.data.get("webhooks").map(fingerprint);
         let uninstalled = annotation(UNINSTALLED).is_some();
-        Self { epoch, intact: digest.is_some() && annotation(DIGEST) == digest, uninstalled, object }
+        let intact = digest.is_some() && annotation(DIGEST) == digest;
+        Self { epoch, intact, run: annotation(RUN), uninstalled, object }
     }
 
     pub(super) fn webhooks(&self) -> Option<&Value> {
