@@ -165,7 +165,7 @@ impl Cluster {
         self.keep_certificates(args, certificates, effects);
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
         let upkeep = Upkeep { client: self.client.clone(), manager: manager.clone(), crds };
-        self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.drain.clone()));
+        self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.asked.clone()));
         self.ingest(aggregator, manager.clone(), publisher, &reporter, registration.trouble, &tracker)?;
         let context = AuditContext {
             client: self.client.clone(),
@@ -238,13 +238,14 @@ impl Cluster {
         Recorder::new(self.events.clone(), finder, place, self.identity.namespace.clone())
     }
 
-    /// Keeps the webhook registered once this process can answer.
+    /// Keeps the webhook registered once this process can answer, and until it is asked to end: it answers for a while then,
+    /// but what it restored would stay behind.
     fn register(
         &self,
         configuration: watch::Receiver<WebhookConfiguration>,
         ready: watch::Receiver<bool>,
-    ) -> RegistrationState {
         watches: Arc<StatusWatches>,
+    ) -> RegistrationState {
         let former =
             FormerRegistrations { client: self.client.clone(), configuration: configuration.clone() };
         let runs = Runs::new(self.client.clone(), Some(watches), &self.identity);
@@ -265,19 +266,19 @@ impl Cluster {
         mut trusted: watch::Receiver<bool>,
     ) -> watch::Receiver<bool> {
         let receiver = ready.subscribe();
-        let (tracker, reporter, drain) = (tracker.clone(), reporter.clone(), self.shutdown.drain.clone());
+        let (tracker, reporter, shutdown) = (tracker.clone(), reporter.clone(), self.shutdown.clone());
         self.supervisor.background("readiness", async move {
             let may_serve = async {
-                let given_up = reporter.may_serve(&tracker).await;
-                // The sender lives as long as the registration.
-                let _ = trusted.wait_for(|trusted| *trusted).await;
-                given_up
+                let given_up = reporter.may_serve(&tracker).await.ok()?;
+                // The registration ends when the process is asked to end: it does not become ready then.
+                trusted.wait_for(|trusted| *trusted).await.ok()?;
+                Some(given_up)
             };
-            if let Some(Ok(given_up)) = drain.run_until_cancelled(may_serve).await {
+            if let Some(Some(given_up)) = shutdown.asked.run_until_cancelled(may_serve).await {
                 ready.send_replace(true);
                 tracing::info!(without = given_up.len(), "ready");
             }
-            drain.cancelled().await;
+            shutdown.drain.cancelled().await;
         });
         receiver
     }

@@ -122,3 +122,15 @@ async fn gatekeepers_configuration_stays_and_that_of_the_deployment_goes() {
     );
     nothing_is_enforced(&cluster).await;
 }
+
+/// It answers for a while, but what it restored would stay behind.
+#[tokio::test]
+async fn a_process_that_was_asked_to_end_does_not_register_the_webhook_again() {
+    let cluster = Cluster::start().await;
+    let mut operator = cluster.operator().await;
+    operator.terminate();
+    operator.until_readyz(|code, _| code == 503).await;
+    cluster.must(&["delete", "validatingwebhookconfiguration", CONFIGURATION]).await;
+    operator.child.wait().await.unwrap();
+    assert_eq!(cluster.get(&["validatingwebhookconfigurations"], "{.items[*].metadata.name}").await, "");
+}
