@@ -205,7 +205,8 @@ fn span(request: &AdmissionRequest) -> Span {
         operation = request.operation,
         kind = request.kind.kind,
         namespace = request.namespace,
-        name = request.name,
+        // `name` is the span's own: a second one of that key would hide the object's from most parsers.
+        resource_name = request.name,
     )
 }
 

@@ -122,6 +122,7 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
     let mut line = operator.line("denied admission").await;
     let uid = line["fields"]["request_uid"].as_str().unwrap().to_owned();
     assert_eq!((uid.len(), &line["span"]["request_uid"]), (36, &Value::from(uid)), "{line}");
+    assert_eq!(line["span"]["resource_name"], line["fields"]["resource_name"], "{line}");
     let line = line["fields"].take();
     for (key, value) in [
         ("process", "admission"),

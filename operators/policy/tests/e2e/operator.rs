@@ -129,6 +129,8 @@ impl Operator {
             let mut seen = Vec::new();
             while let Some(line) = self.logs.recv().await {
                 let parsed: Value = serde_json::from_str(&line).unwrap_or_default();
+                let is_whole = parsed.is_null() || parsed.to_string().len() == line.len();
+                assert!(is_whole, "a key occurs twice: {line}");
                 if parsed["fields"]["message"] == message {
                     return parsed;
                 }
