@@ -61,6 +61,21 @@ async fn settings_that_are_taken_back_do_not_stay_registered() {
     former.stop().await;
 }
 
+/// What is normal is not a warning: neither of an empty cluster, nor of one with policies.
+#[tokio::test]
+async fn a_start_and_a_first_policy_are_no_reason_to_warn() {
+    let cluster = Cluster::start().await;
+    for first in [true, false] {
+        let operator = cluster.operator().await;
+        if first {
+            cluster.quickstart().await;
+        }
+        let lines = operator.stop_and_read().await;
+        let is_warning = |line: &&String| line.contains("\"WARN\"") && line.contains("not ingested");
+        assert_eq!(lines.iter().find(is_warning), None);
+    }
+}
+
 #[tokio::test]
 async fn a_pod_is_not_ready_before_its_policies_are_in_force() {
     let cluster = Cluster::start().await;

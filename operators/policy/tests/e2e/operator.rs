@@ -204,6 +204,15 @@ impl Operator {
         assert!(status.success(), "{status}");
     }
 
+    /// As [`Operator::stop`], and returns all that it has logged, of which there must not be more than is kept.
+    pub(crate) async fn stop_and_read(self) -> Vec<String> {
+        let last = Arc::clone(&self.last);
+        self.stop().await;
+        let lines: Vec<_> = last.lock().unwrap().iter().cloned().collect();
+        assert!(lines.len() < SHOWN, "{} lines", lines.len());
+        lines
+    }
+
     /// SIGKILL: no time to say anything.
     pub(crate) async fn kill(mut self) {
         self.child.kill().await.unwrap();

@@ -61,6 +61,8 @@ impl Ingest {
             }
             EventKind::Synced => self.kind_listed(&event.gvk),
             EventKind::Status(GvkStatus::Pending) => self.constraint_kind_lost(&event.gvk.kind),
+            // Neither a failure nor the end of one.
+            EventKind::Status(GvkStatus::Listing) => {}
             EventKind::Status(status) if !status.is_ready() => {
                 self.kind_unlisted(&event.gvk, status.to_string());
             }
