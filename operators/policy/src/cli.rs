@@ -43,6 +43,7 @@ pub(crate) use image::load_image;
 pub use input::{InputArgs, StandardInput, TempDir};
 pub use krm::{FunctionArgs, function};
 pub use lint::{LintArgs, lint};
+pub(crate) use load::load_reader;
 pub use load::{LoadError, Loaded, SkipReason, Skipped, load, load_file};
 pub use manifest::Manifest;
 pub use model::{ModelArgs, ModelOutput, model};

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => Some(start_logging(&serve.log, serve.log_format)),
         _ => None,
     };
-    translated.notes.iter().for_each(|note| tracing::warn!("{note}"));
+    translated.notes.iter().chain(&translated.differences).for_each(|note| tracing::warn!("{note}"));
     match run(args) {
         Ok(code) => code,
         Err(error) => {

@@ -10,9 +10,10 @@ mod others;
 mod output;
 mod policies;
 mod samples;
+mod webhook_settings;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -38,6 +39,9 @@ Examples:
   kubectl get constrainttemplates,constraints,configs,syncsets,namespaces,pods -A -o yaml > dump.yaml
   webtroller migrate check dump.yaml
 
+  # Of what another program writes
+  kubectl get constrainttemplates,constraints -o yaml | webtroller migrate check -
+
   # For a program
   webtroller migrate check -o json";
 
@@ -55,7 +59,7 @@ pub enum MigrateCommand {
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
-    /// Files or folders with what a cluster holds, instead of a cluster.
+    /// Files or folders with what a cluster holds, instead of a cluster; - for standard input.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// How to print what was found.
@@ -84,6 +88,8 @@ pub enum Format {
 pub struct FlagReport {
     /// The flags that are refused, with the reasons.
     pub refused: Vec<String>,
+    /// The flags that mean something else here, with the difference.
+    pub different: Vec<String>,
     /// The flags that have no effect, with the reasons.
     pub ignored: Vec<String>,
 }
@@ -146,7 +152,7 @@ impl Entry {
     }
 }
 
-/// Checks a cluster or files. What is found goes to `out`, what cannot be read to `err`.
+/// Checks a cluster or files. What is found goes to `out`, what cannot be read to `err`; `standard` is the path `-`.
 ///
 /// `connect` makes the client, for a cluster; `flags` reads the arguments of Gatekeeper's containers.
 ///
@@ -156,12 +162,13 @@ pub async fn check<E>(
     args: &CheckArgs,
     connect: impl AsyncFnOnce() -> Result<kube::Client, E>,
     flags: ReadFlags<'_>,
+    standard: &mut dyn Read,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, E> {
     let report = match args.paths.as_slice() {
         [] => live::check(args, connect().await?, flags).await,
-        paths => dump::check(args, paths, flags),
+        paths => dump::check(args, paths, flags, standard),
     };
     for problem in &report.problems {
         let _ = writeln!(err, "webtroller migrate check: {problem}");

@@ -413,8 +413,19 @@ fn a_check_says_by_its_exit_code_whether_there_is_something_to_do() {
         ]
     );
     assert_eq!(document["inUse"]["constraints"], 2);
-    assert_eq!(findings[0]["place"], "examples/migrate/cluster.yaml:85");
+    assert_eq!(findings[0]["place"], "examples/migrate/cluster.yaml:94");
     assert_eq!(findings[0]["level"], "unsupported");
+}
+
+#[test]
+fn a_dump_may_come_from_standard_input() {
+    let folder = checkout();
+    let output = shell(folder.path(), "webtroller migrate check - < examples/migrate/cluster.yaml");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("Assign pull-always (<stdin>:94)\n"), "{}", text(&output.stdout));
+    let output = shell(folder.path(), "webtroller migrate check - < /dev/null");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("<stdin> holds no object"), "{}", text(&output.stderr));
 }
 
 #[test]

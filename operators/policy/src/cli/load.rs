@@ -200,7 +200,7 @@ pub fn load_file(path: &Path) -> Result<Vec<Manifest>, LoadError> {
 ///
 /// # Errors
 /// See [`LoadError`].
-pub(super) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manifest>, LoadError> {
+pub(crate) fn load_reader(path: &Path, file: &mut dyn Read) -> Result<Vec<Manifest>, LoadError> {
     let refused = |source| LoadError::Read { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(refused)?;

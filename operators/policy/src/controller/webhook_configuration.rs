@@ -4,7 +4,7 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 /// Subresources whose requests policies may want to see. `resources: ["*"]` alone stands for main resources only.
-const SUBRESOURCES: [&str; 16] = [
+pub(crate) const SUBRESOURCES: [&str; 16] = [
     "pods/ephemeralcontainers",
     "pods/exec",
     "pods/log",

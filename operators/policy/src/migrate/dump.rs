@@ -1,19 +1,28 @@
 //! A cluster in files, as `kubectl get -o yaml` writes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use constraint_framework::review::Document;
 
-use crate::cli::load;
+use crate::cli::{Loaded, load, load_reader};
 
 use super::samples::Judge;
 use super::{CheckArgs, Entry, Holdings, ReadFlags, Report};
 
-pub(super) fn check(args: &CheckArgs, paths: &[PathBuf], flags: ReadFlags<'_>) -> Report {
+pub(super) fn check(
+    args: &CheckArgs,
+    paths: &[PathBuf],
+    flags: ReadFlags<'_>,
+    standard: &mut dyn Read,
+) -> Report {
     let mut holdings = Holdings::default();
     for path in paths {
-        let loaded = load(path);
+        let (path, loaded) = match path.as_os_str() == "-" {
+            true => standard_input(standard),
+            false => (path.as_path(), load(path)),
+        };
         holdings.problems.extend(loaded.problems(path));
         holdings.entries.extend(loaded.manifests.into_iter().map(|manifest| Entry {
             place: Some(format!("{}:{}", manifest.path.display(), manifest.line)),
@@ -36,6 +45,17 @@ pub(super) fn check(args: &CheckArgs, paths: &[PathBuf], flags: ReadFlags<'_>) -
     }
     report.judged.1 = kinds.len();
     report.end()
+}
+
+/// Standard input can be read once: what is named again holds nothing.
+fn standard_input(standard: &mut dyn Read) -> (&'static Path, Loaded) {
+    let path = Path::new("<stdin>");
+    let mut loaded = Loaded::default();
+    match load_reader(path, standard) {
+        Ok(manifests) => loaded.manifests = manifests,
+        Err(error) => loaded.errors.push(error),
+    }
+    (path, loaded)
 }
 
 /// The Namespaces among objects.

@@ -22,7 +22,11 @@ pub(super) enum Rule {
     TemplateReachesOutside,
     ConstraintRefused,
     OnlyAdmissionPolicy,
+    AdmissionPolicyPoint,
     FlagRefused,
+    NotSynced,
+    CommandLinePoint,
+    FlagDifferent,
     Lockout,
     MessageNotText,
     PolicyFails,
@@ -45,7 +49,7 @@ const MIGRATION: &str = "docs/migrate.md";
 
 impl Rule {
     #[cfg(test)]
-    pub(super) const ALL: [Self; 20] = [
+    pub(super) const ALL: [Self; 24] = [
         Self::Mutator,
         Self::Provider,
         Self::ExpansionTemplate,
@@ -54,7 +58,11 @@ impl Rule {
         Self::TemplateReachesOutside,
         Self::ConstraintRefused,
         Self::OnlyAdmissionPolicy,
+        Self::AdmissionPolicyPoint,
         Self::FlagRefused,
+        Self::NotSynced,
+        Self::CommandLinePoint,
+        Self::FlagDifferent,
         Self::Lockout,
         Self::MessageNotText,
         Self::PolicyFails,
@@ -78,8 +86,12 @@ impl Rule {
             | Self::TemplateReachesOutside
             | Self::ConstraintRefused
             | Self::OnlyAdmissionPolicy
+            | Self::AdmissionPolicyPoint
             | Self::FlagRefused => Level::Unsupported,
-            Self::Lockout
+            Self::NotSynced
+            | Self::CommandLinePoint
+            | Self::FlagDifferent
+            | Self::Lockout
             | Self::MessageNotText
             | Self::PolicyFails
             | Self::Unreadable
@@ -104,7 +116,11 @@ impl Rule {
             Self::TemplateReachesOutside => "template-reaches-outside",
             Self::ConstraintRefused => "constraint-refused",
             Self::OnlyAdmissionPolicy => "only-admission-policy",
+            Self::AdmissionPolicyPoint => "admission-policy-point",
             Self::FlagRefused => "flag-refused",
+            Self::NotSynced => "not-synced",
+            Self::CommandLinePoint => "command-line-point",
+            Self::FlagDifferent => "flag-different",
             Self::Lockout => "lockout",
             Self::MessageNotText => "message-not-text",
             Self::PolicyFails => "policy-fails",
@@ -121,11 +137,7 @@ impl Rule {
 
     pub(super) const fn described(self) -> Described {
         match self {
-            Self::Mutator
-            | Self::Provider
-            | Self::ExpansionTemplate
-            | Self::OnlyAdmissionPolicy
-            | Self::AdmissionPolicy => (
+            Self::Mutator | Self::Provider | Self::ExpansionTemplate | Self::AdmissionPolicy => (
                 DIFFERENCES,
                 "Mutation, external data, expansion in the webhook and the generation of ValidatingAdmissionPolicies",
             ),
@@ -133,7 +145,15 @@ impl Rule {
             Self::TemplateRefused => (DIFFERENCES, "a template whose code does not compile"),
             Self::TemplateReachesOutside => (DIFFERENCES, "`http.send`, `net.lookup_ip_addr`, `opa.runtime`"),
             Self::ConstraintRefused => (DIFFERENCES, "a constraint with a mistake"),
-            Self::FlagRefused | Self::FlagIgnored => (FLAGS, "A flag that is refused ends the process"),
+            Self::OnlyAdmissionPolicy | Self::AdmissionPolicyPoint | Self::CommandLinePoint => {
+                (DIFFERENCES, "a constraint that is scoped to `vap.k8s.io` or `gator.gatekeeper.sh`")
+            }
+            Self::NotSynced => {
+                (DIFFERENCES, "a constraint whose template refers to a kind that no SyncSet or Config lists")
+            }
+            Self::FlagRefused | Self::FlagDifferent | Self::FlagIgnored => {
+                (FLAGS, "A flag that is refused ends the process")
+            }
             Self::Lockout => {
                 (DIFFERENCES, "a constraint that denies the Leases or the registration of nodes")
             }

@@ -1,22 +1,15 @@
-//! Everything of Gatekeeper that is not a template or a constraint: objects of kinds that have no effect here, the arguments of its
-//! containers, and settings of its webhook.
-
-use std::collections::BTreeSet;
+//! Everything of Gatekeeper that is not a template or a constraint: objects of kinds that have no effect here, and the arguments
+//! of its containers.
 
 use serde_json::Value;
 
 use super::finding::{Finding, Rule};
 use super::policies::finding;
+use super::webhook_settings::{self, enforcing_webhook};
 use super::{CheckArgs, Entry, ReadFlags};
 
 const MUTATIONS: &str = "mutations.gatekeeper.sh";
 const CONSTRAINTS: &str = "constraints.gatekeeper.sh";
-/// The webhook that enforces constraints.
-const WEBHOOK: &str = "validation.gatekeeper.sh";
-/// A webhook that webtroller's configurations have, and Gatekeeper's do not.
-const OWN_WEBHOOK: &str = "config.validation.gatekeeper.sh";
-/// The labels of Namespaces that Gatekeeper's manifests and chart select by.
-const SELECTED: [&str; 2] = ["admission.gatekeeper.sh/ignore", "kubernetes.io/metadata.name"];
 /// The groups that Gatekeeper writes itself, and the suites of `gator verify`.
 const NOT_IN_USE: [&str; 2] = ["status.gatekeeper.sh", "test.gatekeeper.sh"];
 /// The label of everything that Gatekeeper's manifests and chart install.
@@ -38,7 +31,9 @@ pub(super) fn look(entry: &Entry, args: &CheckArgs, flags: ReadFlags<'_>, findin
             find(Rule::Connection, "no violations are exported: use logs, Events or metrics")
         }
         ("apps", "Deployment") if is_gatekeepers(entry, args) => deployment(entry, flags, findings),
-        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => webhook(entry, findings),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
+            webhook_settings::look(entry, args, findings);
+        }
         _ => {}
     }
 }
@@ -77,119 +72,40 @@ fn is_its_container(container: &Value) -> bool {
 }
 
 fn deployment(entry: &Entry, flags: ReadFlags<'_>, findings: &mut Vec<Finding>) {
-    for container in containers(&entry.object).filter(has_its_arguments) {
-        let list = container.get("args").and_then(Value::as_array).into_iter().flatten();
-        let list: Vec<_> = list.filter_map(Value::as_str).map(str::to_owned).collect();
-        let report = flags(&list);
-        for (rule, messages) in [(Rule::FlagRefused, report.refused), (Rule::FlagIgnored, report.ignored)] {
+    for container in with_its_arguments(&entry.object) {
+        let list = |field| container.get(field).and_then(Value::as_array).into_iter().flatten();
+        let words = list("command").skip(1).chain(list("args"));
+        let words: Vec<_> = words.filter_map(Value::as_str).map(str::to_owned).collect();
+        let report = flags(&words);
+        for (rule, messages) in [
+            (Rule::FlagRefused, report.refused),
+            (Rule::FlagDifferent, report.different),
+            (Rule::FlagIgnored, report.ignored),
+        ] {
             findings.extend(messages.into_iter().map(|message| finding(rule, entry, message)));
         }
     }
 }
 
-/// Other containers of the Deployment, such as a proxy, have arguments of their own.
-fn has_its_arguments(container: &&Value) -> bool {
+/// Other containers of the Deployment, such as a proxy, have arguments of their own. If none is known as the manager, any may
+/// be it.
+fn with_its_arguments(deployment: &Value) -> Vec<&Value> {
+    let known: Vec<_> = containers(deployment).filter(|container| is_manager(container)).collect();
+    if known.is_empty() { containers(deployment).collect() } else { known }
+}
+
+fn is_manager(container: &Value) -> bool {
+    let program = container.pointer("/command/0").and_then(Value::as_str).unwrap_or_default();
     let named = container.get("name").is_some_and(|name| name == "manager");
-    named || is_its_container(container)
-}
-
-/// Gatekeeper's webhook that enforces constraints; `None` in a configuration that webtroller has written.
-fn enforcing_webhook(configuration: &Value) -> Option<&Value> {
-    let webhooks = configuration.get("webhooks").and_then(Value::as_array)?;
-    let named =
-        |wanted| webhooks.iter().find(move |webhook| webhook.get("name").is_some_and(|name| name == wanted));
-    named(WEBHOOK).filter(|_| named(OWN_WEBHOOK).is_none())
-}
-
-/// Reports what has been set by hand, or by a value of the chart, and is a setting here too or does not exist.
-fn webhook(entry: &Entry, findings: &mut Vec<Finding>) {
-    let Some(webhook) = enforcing_webhook(&entry.object) else { return };
-    let mut find = |message: String| findings.push(finding(Rule::WebhookSettings, entry, message));
-    if webhook.get("failurePolicy").is_some_and(|policy| policy == "Fail") {
-        find(
-            "failurePolicy is Fail: set validatingWebhookFailurePolicy=Fail (--failure-policy fail)"
-                .to_owned(),
-        );
-    }
-    let rules = || webhook.get("rules").and_then(Value::as_array).into_iter().flatten();
-    let operations: BTreeSet<_> = rules().flat_map(|rule| texts(rule.get("operations"))).collect();
-    for (operation, value) in [("DELETE", "enableDeleteOperations"), ("CONNECT", "enableConnectOperations")] {
-        if operations.contains(operation) || operations.contains("*") {
-            find(format!("{operation} is reviewed: set {value}=true (--webhook-operations)"));
-        }
-    }
-    let is_narrow = |rule: &Value| !texts(rule.get("resources")).contains("*");
-    if rules().next().is_some() && rules().all(is_narrow) {
-        find("its rules name resources: requests for all resources are reviewed here".to_owned());
-    }
-    let is_set = |value: &Value| value.as_object().is_some_and(|map| !map.is_empty()) || value.is_array();
-    for field in ["objectSelector", "matchConditions", "namespaceSelector"] {
-        let value = webhook.get(field).filter(|value| is_set(value));
-        if value.is_some_and(|value| field != "namespaceSelector" || selects_otherwise(value)) {
-            find(format!("{field} is not taken over: exclude Namespaces with spec.match of the Config"));
-        }
-    }
-}
-
-/// Returns true if Namespaces are selected by more than the labels that everybody's are selected by.
-fn selects_otherwise(selector: &Value) -> bool {
-    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
-    let mut keys = expressions.into_iter().flatten().map(|expression| expression.get("key"));
-    let is_usual =
-        |key: Option<&Value>| key.and_then(Value::as_str).is_some_and(|key| SELECTED.contains(&key));
-    selector.get("matchLabels").is_some() || keys.any(|key| !is_usual(key))
-}
-
-fn texts(list: Option<&Value>) -> BTreeSet<&str> {
-    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    named || program.rsplit('/').next() == Some("manager") || is_its_container(container)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::FlagReport;
     use super::*;
-
-    fn settings(mut webhook: Value, others: &[&str]) -> Vec<String> {
-        webhook["name"] = Value::from(WEBHOOK);
-        let webhooks = others.iter().map(|name| json!({"name": name})).chain([webhook]);
-        let object =
-            json!({"kind": "ValidatingWebhookConfiguration", "webhooks": webhooks.collect::<Vec<_>>()});
-        let mut findings = Vec::new();
-        self::webhook(&Entry { object, place: None }, &mut findings);
-        findings.into_iter().map(|finding| finding.message).collect()
-    }
-
-    #[test]
-    fn what_was_set_by_hand_is_named_and_what_gatekeeper_ships_is_not() {
-        let shipped = json!({
-            "failurePolicy": "Ignore", "objectSelector": {},
-            "namespaceSelector": {"matchExpressions": [
-                {"key": "admission.gatekeeper.sh/ignore", "operator": "DoesNotExist"},
-                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["gatekeeper-system"]}
-            ]},
-            "rules": [{"operations": ["CREATE", "UPDATE"], "resources": ["*", "pods/exec"]}]
-        });
-        assert_eq!(settings(shipped, &[]), [""; 0]);
-        let changed = json!({
-            "failurePolicy": "Fail", "objectSelector": {"matchLabels": {"a": "b"}}, "matchConditions": [{"name": "c"}],
-            "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]},
-            "rules": [{"operations": ["CREATE", "DELETE", "CONNECT"], "resources": ["pods"]}]
-        });
-        let words = [
-            "failurePolicy",
-            "DELETE",
-            "CONNECT",
-            "rules",
-            "objectSelector",
-            "matchConditions",
-            "namespaceSelector",
-        ];
-        let found = settings(changed.clone(), &[]);
-        assert_eq!(found.len(), words.len(), "{found:?}");
-        assert!(words.iter().zip(&found).all(|(word, found)| found.contains(word)), "{found:?}");
-        assert_eq!(settings(changed, &[OWN_WEBHOOK]), [""; 0]);
-    }
 
     #[test]
     fn a_container_is_gatekeepers_by_the_name_of_its_image() {
@@ -201,5 +117,27 @@ mod tests {
         ] {
             assert_eq!(is_its_container(&json!({"image": image})), expected, "{image}");
         }
+    }
+
+    /// Names are those of the chart's values `containerName` and `image.repository`.
+    #[test]
+    fn arguments_are_read_whatever_the_container_is_called_and_wherever_they_are() {
+        let read = |containers: Value| {
+            let spec = json!({"template": {"spec": {"containers": containers}}});
+            let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec});
+            let mut findings = Vec::new();
+            let flags = |args: &[String]| FlagReport { refused: args.to_vec(), ..FlagReport::default() };
+            deployment(&Entry { object, place: None }, &flags, &mut findings);
+            findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        let proxy = json!({"name": "proxy", "image": "example.com/proxy:1", "args": ["--upstream"]});
+        let renamed = json!({"name": "admission", "image": "example.com/policy:1", "args": ["--port=1"]});
+        assert_eq!(read(json!([renamed])), ["--port=1"]);
+        let manager = json!({
+            "name": "admission", "image": "example.com/policy:1", "command": ["/manager", "--enable-pprof"],
+            "args": ["--port=1"]
+        });
+        assert_eq!(read(json!([proxy, manager])), ["--enable-pprof", "--port=1"]);
+        assert_eq!(read(json!([proxy, renamed])), ["--upstream", "--port=1"]);
     }
 }

@@ -1,5 +1,6 @@
 //! Templates and constraints: what is refused here, and what can be said without an object.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use constraint_framework::IngestError;
@@ -7,8 +8,8 @@ use constraint_framework::api::{
     CONSTRAINTS_GROUP, Constraint, ConstraintRef, ConstraintTemplate, TEMPLATES_GROUP,
 };
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
-use constraint_framework::review::Document;
-use constraint_framework::target::{AdmissionTarget, KindFilter};
+use constraint_framework::review::{Document, EnforcementPoint};
+use constraint_framework::target::{AdmissionTarget, KindFilter, KindRead};
 use serde_json::Value;
 
 use crate::budget::unhurried;
@@ -19,8 +20,6 @@ use super::finding::{Finding, Rule};
 
 /// The functions that reach outside of a policy.
 const OUTSIDE: [&str; 3] = ["http.send", "net.lookup_ip_addr", "opa.runtime"];
-/// The enforcement point of admission policies that Gatekeeper generates.
-const ADMISSION_POLICY: &str = "vap.k8s.io";
 
 /// The policies that can be used here.
 #[derive(Debug)]
@@ -47,6 +46,9 @@ impl Policies {
         for entry in of_group("config.gatekeeper.sh").chain(of_group("syncset.gatekeeper.sh")) {
             policies.sync(&entry.object);
         }
+        for entry in of_group(CONSTRAINTS_GROUP) {
+            policies.references(entry, findings);
+        }
         policies
     }
 
@@ -68,18 +70,15 @@ impl Policies {
             find(Rule::YamlWords, message.to_owned());
         }
         if code.contains("\"generateVAP\":true") {
-            let message = "no ValidatingAdmissionPolicy is generated: the webhook enforces it";
+            let message = "no ValidatingAdmissionPolicy is generated: the webhook enforces its constraints, unless they are scoped \
+                           to other enforcement points";
             find(Rule::AdmissionPolicy, message.to_owned());
         }
     }
 
     fn constraint(&mut self, entry: &Entry, findings: &mut Vec<Finding>) {
         let mut find = |rule, message| findings.push(finding(rule, entry, message));
-        if is_for_admission_policies_alone(&entry.object) {
-            let message =
-                format!("its only enforcement point is {ADMISSION_POLICY}: nothing enforces it here");
-            find(Rule::OnlyAdmissionPolicy, message);
-        }
+        elsewhere(&entry.object).into_iter().for_each(|(rule, message)| find(rule, message));
         let constraint = match Constraint::from_value(&entry.object) {
             Ok(constraint) => constraint,
             Err(errors) => return find(Rule::ConstraintRefused, errors.to_string()),
@@ -94,6 +93,25 @@ impl Policies {
             && let Some(reason) = enforce::refused_as_lockout(&entry.object, &alone, &unhurried())
         {
             find(Rule::Lockout, reason);
+        }
+    }
+
+    /// Reports the kinds that a constraint's template refers to, and that are not synced.
+    fn references(&self, entry: &Entry, findings: &mut Vec<Finding>) {
+        let paths = self.builder.inventory_paths(entry.text("/kind"));
+        let reads: BTreeSet<_> = paths.filter_map(AdmissionTarget::kind_read).collect();
+        for KindRead { api_version, kind } in reads {
+            let is_meant = |(version, name): &(String, String)| {
+                *name == kind && api_version.as_ref().is_none_or(|wanted| wanted == version)
+            };
+            if self.synced.iter().any(is_meant) {
+                continue;
+            }
+            let version = api_version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
+            let message = format!(
+                "its template refers to {kind}{version}, which no SyncSet names, nor the Config: it stays Enforced=False until one does"
+            );
+            findings.push(finding(Rule::NotSynced, entry, message));
         }
     }
 
@@ -156,11 +174,112 @@ fn rule_of(error: &str, code: &str) -> Rule {
     }
 }
 
-fn is_for_admission_policies_alone(constraint: &Value) -> bool {
+/// Returns what is to be said of the enforcement points that no pod runs.
+fn elsewhere(constraint: &Value) -> Vec<(Rule, String)> {
     let scoped = constraint.pointer("/spec/enforcementAction").is_some_and(|action| action == "scoped");
     let entries = constraint.pointer("/spec/scopedEnforcementActions").and_then(Value::as_array);
-    let points = entries.into_iter().flatten().filter_map(|entry| entry.get("enforcementPoints"));
-    let mut names =
-        points.filter_map(Value::as_array).flatten().filter_map(|point| point.get("name")).peekable();
-    scoped && names.peek().is_some() && names.all(|name| name == ADMISSION_POLICY)
+    let points =
+        entries.into_iter().flatten().filter(|_| scoped).filter_map(|entry| entry.get("enforcementPoints"));
+    let points = points.filter_map(Value::as_array).flatten();
+    let names: BTreeSet<_> = points.filter_map(|point| point.get("name")?.as_str()).collect();
+    let has = |point: EnforcementPoint| names.contains(point.name());
+    let waits = "Enforced stays False until the point is taken out";
+    let mut found = Vec::new();
+    match EnforcementPoint::VAP.name() {
+        point if names.len() == 1 && names.contains(point) => {
+            let message =
+                format!("its only enforcement point is {point}: nothing enforces it here, and {waits}");
+            found.push((Rule::OnlyAdmissionPolicy, message));
+        }
+        point if names.contains(point) => {
+            let message = format!("nothing enforces it at its enforcement point {point} here, and {waits}");
+            found.push((Rule::AdmissionPolicyPoint, message));
+        }
+        _ => {}
+    }
+    if has(EnforcementPoint::GATOR) {
+        let message = format!("the point {} is the command line's: {waits}", EnforcementPoint::GATOR.name());
+        found.push((Rule::CommandLinePoint, message));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const REGO: &str = "package p\nviolation[{\"msg\": \"m\"}] { data.inventory.namespace[_].v1.Secret[_] }";
+
+    fn found(spec: Value, others: &[Value]) -> Vec<(Rule, String)> {
+        let template = json!({
+            "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": "kind"},
+            "spec": {
+                "crd": {"spec": {"names": {"kind": "Kind"}}},
+                "targets": [{"target": "admission.k8s.gatekeeper.sh", "rego": REGO}]
+            }
+        });
+        let constraint = json!({
+            "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "Kind", "metadata": {"name": "a"}, "spec": spec
+        });
+        let objects = [template, constraint].into_iter().chain(others.iter().cloned());
+        let entries: Vec<_> = objects.map(|object| Entry { object, place: None }).collect();
+        let mut findings = Vec::new();
+        Policies::of(&entries, &mut findings);
+        findings
+            .into_iter()
+            .map(|Finding { rule, object, message, .. }| (rule, format!("{object}: {message}")))
+            .collect()
+    }
+
+    fn rules(found: Vec<(Rule, String)>) -> Vec<Rule> {
+        found.into_iter().map(|(rule, _)| rule).collect()
+    }
+
+    fn synced(version: &str, kind: &str) -> Value {
+        json!({
+            "apiVersion": "syncset.gatekeeper.sh/v1alpha1", "kind": "SyncSet", "metadata": {"name": "a"},
+            "spec": {"gvks": [{"group": "", "version": version, "kind": kind}]}
+        })
+    }
+
+    /// Deny in the webhook by its own, as Pods alone: nothing keeps the cluster from living.
+    fn spec(points: &[&[&str]]) -> Value {
+        let entries: Vec<_> = points
+            .iter()
+            .map(|names| {
+                let names: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
+                json!({"action": "deny", "enforcementPoints": names})
+            })
+            .collect();
+        let action = if points.is_empty() { "deny" } else { "scoped" };
+        json!({
+            "enforcementAction": action, "scopedEnforcementActions": entries,
+            "match": {"kinds": [{"apiGroups": ["*"], "kinds": ["Thing"]}]}
+        })
+    }
+
+    #[test]
+    fn a_kind_that_is_referred_to_and_not_synced_is_named() {
+        let missing = found(spec(&[]), &[synced("v1", "Pod"), synced("v2", "Secret")]);
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        assert_eq!(missing[0].0, Rule::NotSynced);
+        assert!(
+            missing[0].1.starts_with("Kind a: its template refers to Secret (v1), which no SyncSet names")
+        );
+        assert_eq!(found(spec(&[]), &[synced("v1", "Secret")]), []);
+    }
+
+    #[test]
+    fn every_enforcement_point_that_no_pod_runs_is_named() {
+        let of = |points: &[&[&str]]| rules(found(spec(points), &[synced("v1", "Secret")]));
+        assert_eq!(of(&[&["vap.k8s.io"]]), [Rule::OnlyAdmissionPolicy]);
+        assert_eq!(of(&[&["vap.k8s.io"], &["audit.gatekeeper.sh"]]), [Rule::AdmissionPolicyPoint]);
+        assert_eq!(of(&[&["validation.gatekeeper.sh", "vap.k8s.io"]]), [Rule::AdmissionPolicyPoint]);
+        assert_eq!(of(&[&["*"], &["gator.gatekeeper.sh"]]), [Rule::CommandLinePoint]);
+        for points in [&[][..], &[&["*"][..]], &[&["audit.gatekeeper.sh", "validation.gatekeeper.sh"]]] {
+            assert_eq!(of(points), [], "{points:?}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub audit_interval: u64,
     /// Violations in the status of a constraint. All are counted.
-    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=500))]
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=1000))]
     pub constraint_violations_limit: u64,
     /// Make a Kubernetes Event of each violation that comes or goes.
     #[arg(long)]

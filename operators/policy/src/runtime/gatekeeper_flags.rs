@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use Meaning::{NoEffect, OffOnly, Same, SameSwitch, Translated};
+use Meaning::{NoEffect, OffOnly, Same, SameBut, SameSwitch, Translated};
 
 /// A flag of Gatekeeper's manager.
 #[derive(Debug)]
@@ -19,6 +19,13 @@ pub struct Flag {
 pub enum Meaning {
     /// `serve` has it, with a value.
     Same,
+    /// `serve` has it, with a value; some values mean something else.
+    SameBut {
+        /// The difference.
+        difference: &'static str,
+        /// Returns true for the values that it is about, unless they are refused.
+        concerns: fn(&str) -> bool,
+    },
     /// `serve` has it, without a value.
     SameSwitch,
     /// It stands for another flag of `serve`.
@@ -40,6 +47,7 @@ const EXTERNAL_DATA: &str =
 const VAP: &str = "this release generates no ValidatingAdmissionPolicies";
 const EXPORT: &str = "this release exports no violations to a connection; use logs or metrics";
 const STACKDRIVER: &str = "metrics are offered to Prometheus, and sent by OTLP";
+const INTERVAL: &str = "0 compares nothing with the cluster, and changes are still judged; without `audit` in --operation there is no audit";
 const STDERR: &str = "logs go to standard error";
 
 /// Every flag of Gatekeeper 3.23's manager, by name.
@@ -63,13 +71,16 @@ pub const FLAGS: &[Flag] = &[
         "audit-from-cache",
         OffOnly("the audit reads the cluster itself, each object once and then its changes"),
     ),
-    flag("audit-interval", Same),
+    flag(
+        "audit-interval",
+        SameBut { difference: INTERVAL, concerns: |seconds| seconds.parse() == Ok(0_u64) },
+    ),
     flag("audit-match-kind-only", NoEffect("only kinds that a constraint can match are listed anyway")),
     flag("cert-dir", Same),
     flag("cert-service-name", Same),
     flag("client-ca-name", Same),
     flag("client-cn-name", Same),
-    flag("constraint-violations-limit", Same),
+    flag("constraint-violations-limit", SameBut { difference: "at most 1000", concerns: |_| false }),
     flag("debug-use-fake-pod", OffOnly("a process outside of a pod reports as itself")),
     flag("default-create-vap-binding-for-constraints", NoEffect(VAP)),
     flag("default-create-vap-for-templates", NoEffect(VAP)),
@@ -158,6 +169,8 @@ pub struct Arguments {
     pub args: Vec<OsString>,
     /// The flags that have no effect, and why.
     pub notes: Vec<String>,
+    /// The flags that mean something else than in Gatekeeper, and the difference.
+    pub differences: Vec<String>,
 }
 
 /// Reads the arguments of a process. Those of other commands than `serve` stay as they are; Gatekeeper's manager has no
@@ -166,17 +179,24 @@ pub struct Arguments {
 /// # Errors
 /// Every flag that is refused, with the reason.
 pub fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Vec<String>> {
+    let (read, refusals) = read(args);
+    if refusals.is_empty() { Ok(read) } else { Err(refusals) }
+}
+
+/// The same, with everything that can be said although some flags are refused.
+pub(super) fn read(args: impl IntoIterator<Item = OsString>) -> (Arguments, Vec<String>) {
     let mut args: Vec<OsString> = args.into_iter().collect();
     if args.get(1).is_some_and(|first| known(first).is_some()) {
         args.insert(1, "serve".into());
     }
     let mut args = args.into_iter();
-    let mut read = Arguments { args: args.by_ref().take(2).collect(), notes: Vec::new() };
+    let mut read = Arguments { args: args.by_ref().take(2).collect(), ..Arguments::default() };
+    let mut refusals = Vec::new();
     if read.args.get(1).is_none_or(|command| command != "serve") {
         read.args.extend(args);
-        return Ok(read);
+        return (read, refusals);
     }
-    let (mut refusals, mut names_operations) = (Vec::new(), false);
+    let (mut names_operations, mut names_collector) = (false, false);
     while let Some(arg) = args.next() {
         let Some((flag, value)) = known(&arg) else {
             read.args.push(arg);
@@ -184,15 +204,24 @@ pub fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, 
         };
         let value = value.or_else(|| flag.takes_next().then(|| args.next()?.into_string().ok()).flatten());
         names_operations |= flag.name == "operation";
+        let is_collector = |value: &str| value.eq_ignore_ascii_case("opentelemetry");
+        names_collector |= flag.name == "metrics-backend" && value.as_deref().is_some_and(is_collector);
         if let Err(reason) = read.add(flag, value.as_deref()) {
             refusals.push(format!("--{}: {reason}", flag.name));
         }
     }
-    let starts = |arg: &OsString| arg.to_str().is_some_and(|arg| arg.starts_with("--operation"));
-    if names_operations && !read.args.iter().any(starts) {
+    let has = |flag: &str| {
+        let is_it = |arg: &OsString| arg.to_str().is_some_and(|arg| arg.starts_with(flag));
+        read.args.iter().any(is_it)
+    };
+    if names_operations && !has("--operation") {
         refusals.push(format!("--operation: {MUTATION}, so that this process would do nothing"));
     }
-    if refusals.is_empty() { Ok(read) } else { Err(refusals) }
+    if names_collector && !has("--otlp-endpoint=") {
+        let message = "--metrics-backend=opentelemetry sends nothing without --otlp-endpoint";
+        read.differences.push(message.to_owned());
+    }
+    (read, refusals)
 }
 
 /// The flag of Gatekeeper that an argument names, with the value behind `=`. Go takes one dash for two.
@@ -244,9 +273,15 @@ impl Arguments {
                 self.forget(flag.name);
                 self.args.push(format!("--{}", flag.name).into());
             }
-            Same => {
+            Same | SameBut { .. } => {
+                let value = value.unwrap_or_default();
+                if let SameBut { difference, concerns } = flag.meaning
+                    && concerns(value)
+                {
+                    self.differences.push(format!("--{}: {difference}", flag.name));
+                }
                 self.forget(flag.name);
-                self.pass(flag.name, value.unwrap_or_default());
+                self.pass(flag.name, value);
             }
             Translated { flag: ours, value: translate } => {
                 let values = translate(value.unwrap_or_default())?;
@@ -342,7 +377,7 @@ mod tests {
 
     fn read(args: &[&str]) -> Result<(Vec<String>, Vec<String>), Vec<String>> {
         let all = ["webtroller", "serve"].iter().chain(args).map(OsString::from);
-        let Arguments { args, notes } = translate(all)?;
+        let Arguments { args, notes, .. } = translate(all)?;
         Ok((args.into_iter().skip(2).map(|arg| arg.into_string().unwrap()).collect(), notes))
     }
 
@@ -437,6 +472,20 @@ mod tests {
             assert_eq!(read(&[&format!("--max-serving-threads={count}")]).unwrap().0, [""; 0], "{count}");
         }
         assert_eq!(read(&["--max-serving-threads=3"]).unwrap().0, ["--max-serving-threads=3"]);
+    }
+
+    #[test]
+    fn what_means_something_else_than_in_gatekeeper_is_said() {
+        let differences = |args: &[&str]| {
+            translate(["webtroller", "serve"].iter().chain(args).map(OsString::from)).unwrap().differences
+        };
+        assert_eq!(differences(&["--audit-interval=0"]), [format!("--audit-interval: {INTERVAL}")]);
+        assert_eq!(differences(&["--audit-interval=60", "--constraint-violations-limit=1000"]), [""; 0]);
+        let collector = "--metrics-backend=OpenTelemetry";
+        assert_eq!(differences(&[collector]).len(), 1);
+        for endpoint in [&["--otlp-endpoint=a:1"][..], &["--otlp-endpoint", "a:1"]] {
+            assert_eq!(differences(&[&[collector], endpoint].concat()), [""; 0]);
+        }
     }
 
     #[test]

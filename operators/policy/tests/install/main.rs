@@ -16,6 +16,7 @@ mod cluster;
 #[path = "../e2e/gatekeeper.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests")]
 mod gatekeeper;
+mod gatekeepers_chart;
 mod helm;
 mod issued_certificate;
 mod manifest;

@@ -22,6 +22,7 @@ logged as a warning when it is set, and is silent when it is off. A flag that is
 fn row(flag: &Flag) -> String {
     let meaning = match flag.meaning {
         Meaning::Same | Meaning::SameSwitch => "the same".to_owned(),
+        Meaning::SameBut { difference, .. } => format!("the same, but {difference}"),
         Meaning::Translated { flag: ours, .. } => format!("stands for `--{ours}`"),
         Meaning::NoEffect(reason) => format!("no effect: {reason}"),
         Meaning::OffOnly(reason) => format!("refused: {reason}"),
@@ -79,7 +80,7 @@ fn each_flag_that_is_taken_is_one_of_ours() {
     let help = ours(&["serve", "--help"], "").out;
     for flag in FLAGS {
         let name = match flag.meaning {
-            Meaning::Same | Meaning::SameSwitch => flag.name,
+            Meaning::Same | Meaning::SameBut { .. } | Meaning::SameSwitch => flag.name,
             Meaning::Translated { flag, .. } => flag,
             _ => continue,
         };
