@@ -29,6 +29,9 @@ mod gatekeeper_process;
 mod gatekeeper_suite;
 mod guards;
 mod health;
+#[path = "../install/helm.rs"]
+#[allow(dead_code, reason = "shared with the installation tests")]
+mod helm;
 mod https;
 mod last_good;
 mod leftovers;

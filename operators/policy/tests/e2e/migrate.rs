@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::cluster::{Cluster, NAMESPACE};
+use crate::cluster::{Cluster, NAMESPACE, workspace};
 use crate::operator::webtroller;
 use crate::rights::acting_as;
+use crate::{gatekeeper, helm};
 
 /// Kinds of Gatekeeper that the operator does not install.
 const ASSIGN: &str = "
@@ -91,6 +92,39 @@ async fn a_kind_that_may_not_be_listed_is_named_and_the_check_is_not_complete() 
     assert_eq!((code, problems.len()), (2, 1), "{report:#}");
     let expected = "ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1) cannot be listed";
     assert!(problems[0].as_str().unwrap().contains(expected), "{report:#}");
+}
+
+/// The command of docs/migrate.md. Helm 4 applies the CRDs of a chart by the server, and refuses to where webtroller owns fields.
+#[tokio::test]
+async fn on_the_way_back_gatekeepers_chart_is_installed_over_the_crds_of_webtroller() {
+    let cluster = Cluster::start().await;
+    let operator = cluster.operator().await;
+    cluster.quickstart().await;
+    // Beside Gatekeeper they would have names of their own.
+    operator.stop().await;
+    cluster.must(&["delete", "validatingwebhookconfiguration", "--all"]).await;
+    cluster.must(&["delete", "secret", "gatekeeper-webhook-server-cert", "-n", NAMESPACE]).await;
+    let page = std::fs::read_to_string(workspace("docs/migrate.md")).unwrap();
+    let command = page
+        .lines()
+        .find_map(|line| line.strip_prefix("helm install gatekeeper gatekeeper/gatekeeper "))
+        .unwrap();
+    assert!(command.contains("--version 3.23.1 "), "{command}");
+    let chart = gatekeeper::file("charts/gatekeeper");
+    // Without pods no hook ends. The version is that of the module.
+    let hooks = "postInstall.labelNamespace.enabled=false,postInstall.probeWebhook.enabled=false,upgradeCRDs.enabled=false";
+    let words = command.replace("--version 3.23.1 ", "").replace("--wait ", "");
+    let install = ["install", "gatekeeper", chart.to_str().unwrap(), "--set", hooks];
+    let args: Vec<_> = install.into_iter().chain(words.split_whitespace()).collect();
+    let kubeconfig = Some(cluster.plane.kubeconfig());
+    let by_server: Vec<_> = args.iter().copied().filter(|word| *word != "--server-side=false").collect();
+    assert_ne!(by_server.len(), args.len(), "{command}");
+    let refused = helm::refused(kubeconfig, &by_server).await;
+    assert!(refused.contains("conflict with \"webtroller\""), "{refused}");
+    helm::helm(kubeconfig, &args).await;
+    let kept = cluster.get(&["k8sreplicalimits/three-to-ten-replicas"], "{.metadata.name}").await;
+    assert_eq!(kept, "three-to-ten-replicas");
+    cluster.must(&["get", "crd", "assign.mutations.gatekeeper.sh"]).await;
 }
 
 const READER: &str = "
