@@ -36,7 +36,7 @@ fn labels(text: &str) -> BTreeMap<String, BTreeSet<String>> {
 /// The queries of the dashboard.
 fn dashboard() -> Vec<String> {
     fn expressions(value: &Value, found: &mut Vec<String>) {
-        found.extend(value.get("expr").and_then(Value::as_str).map(str::to_owned));
+        found.extend(value.get("expr").and_then(Value::as_str).map(queries::of_job));
         let (list, object) = (value.as_array(), value.as_object());
         let parts = list.into_iter().flatten().chain(object.into_iter().flat_map(|object| object.values()));
         parts.for_each(|part| expressions(part, found));
@@ -49,10 +49,12 @@ fn dashboard() -> Vec<String> {
 
 /// The queries of the dashboard and the alerts.
 fn queries() -> Vec<String> {
-    let alerts = std::fs::read_to_string(workspace("charts/webtroller/templates/alerts.yaml")).unwrap();
-    let alerts = alerts.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).map(str::to_owned);
+    let alerts = queries::alerts().into_iter().map(|(_, expression)| expression);
     dashboard().into_iter().chain(alerts).collect()
 }
+
+/// Labels that Prometheus adds.
+const ADDED: [&str; 4] = ["pod", "namespace", "instance", "job"];
 
 /// Each label that a query selects or groups by is one of the series, or one that Prometheus adds.
 fn labels_exist(metrics: &str) {
@@ -65,14 +67,24 @@ fn labels_exist(metrics: &str) {
     assert!(queries.len() > 30, "{queries:?}");
     for query in queries {
         for (name, selected) in labels(&query) {
-            let missing: Vec<_> = selected.iter().filter(|label| !has(&name, label)).collect();
+            let missing: Vec<_> = selected
+                .iter()
+                .filter(|label| !ADDED.contains(&label.as_str()) && !has(&name, label))
+                .collect();
             assert!(missing.is_empty(), "{query}: {name} has no {missing:?}");
         }
         for (before, behind) in query.match_indices('{').map(|(at, _)| query.split_at(at)) {
             let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
             let name = before.rsplit(|letter| !is_part(letter)).next().unwrap();
-            let wanted: Vec<_> =
-                behind.trim_start_matches('{').split('}').next().unwrap().split(',').collect();
+            let selectors = behind.trim_start_matches('{').split('}').next().unwrap().split(',');
+            let is_equality = |selector: &&str| {
+                let (label, value) = selector.split_once('=').unwrap_or_default();
+                !ADDED.contains(&label) && !label.ends_with('!') && !value.starts_with('~')
+            };
+            let wanted: Vec<_> = selectors.filter(is_equality).collect();
+            if wanted.is_empty() {
+                continue;
+            }
             let mut series = metrics.lines().filter(|line| line.starts_with(&format!("{name}{{")));
             // A series that begins with its first event is not seen to rise, and a sum with one that is absent is empty.
             let exists = series.any(|line| wanted.iter().all(|label| line.contains(label.trim())));
@@ -81,8 +93,10 @@ fn labels_exist(metrics: &str) {
         let groups = query.split("by (").skip(1).filter_map(|rest| rest.split(')').next());
         for label in groups.flat_map(|group| group.split(',')).map(str::trim) {
             let used = names(&query);
-            let added = ["pod", "namespace", "instance", "job"].contains(&label);
-            assert!(added || used.iter().any(|name| has(name, label)), "{query}: nothing has {label}");
+            assert!(
+                ADDED.contains(&label) || used.iter().any(|name| has(name, label)),
+                "{query}: nothing has {label}"
+            );
         }
     }
 }
@@ -174,6 +188,11 @@ async fn every_metric_that_is_documented_drawn_or_alerted_on_is_there() {
         let missing: Vec<_> = wanted.difference(&found).collect();
         assert!(missing.is_empty(), "{path}: {missing:?}");
     }
+    // And the page has each that is there.
+    let page = names(&read("docs/metrics.md"));
+    let stored = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let unknown: Vec<_> = stored.map(|(name, _)| name).filter(|name| !page.contains(*name)).collect();
+    assert_eq!(unknown, [""; 0], "not in docs/metrics.md");
     labels_exist(&metrics);
     queries::hold(&dashboard(), &Scrape::of(&operator.prometheus).await);
     // A collector gets the same metrics as Prometheus.

@@ -4,6 +4,8 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -14,6 +16,9 @@ use crate::operator::ask;
 const INTERVAL: i64 = 60;
 /// The scrape at which something has changed, and when it is asked.
 const CHANGE: i64 = 300;
+
+/// The job of the release that the chart's ServiceMonitor makes.
+const JOB: &str = "webtroller-metrics";
 
 /// An answer of `/metrics`.
 #[derive(Clone, Debug)]
@@ -50,19 +55,46 @@ impl Scrape {
         Self { body, ..self.clone() }
     }
 
-    fn at(&self, second: i64, pod: &str) -> Value {
-        let labels = json!({"job": "webtroller-metrics", "namespace": "gatekeeper-system", "pod": pod});
-        json!({"at": second, "labels": labels, "contentType": self.content_type, "body": self.body})
+    fn at(&self, second: i64, job: &str, pod: &str) -> Value {
+        let labels = json!({"job": job, "namespace": "gatekeeper-system", "pod": pod});
+        json!({"at": *START + second, "labels": labels, "contentType": self.content_type, "body": self.body})
+    }
+
+    /// Gatekeeper beside webtroller: everything that it counts under the same names is at its worst.
+    fn gatekeepers(&self, second: i64) -> Self {
+        let body = format!(
+            "gatekeeper_constraint_templates{{status=\"error\"}} 5\n\
+             gatekeeper_constraints{{enforcement_action=\"deny\",status=\"error\"}} 5\n\
+             gatekeeper_validation_request_count_total{{admission_status=\"error\",admission_dryrun=\"false\"}} {second}\n\
+             gatekeeper_validation_request_duration_seconds_bucket{{admission_status=\"deny\",le=\"1\"}} 0\n\
+             gatekeeper_validation_request_duration_seconds_bucket{{admission_status=\"deny\",le=\"+Inf\"}} {second}\n\
+             gatekeeper_audit_last_run_end_time 1\n"
+        );
+        Self { body, ..self.clone() }
     }
 }
 
-/// Asks about two pods: both were `before` for some minutes; then one is `after`, and the other as it was.
-fn evaluate(before: &Scrape, after: &Scrape, queries: &[String]) -> Vec<Value> {
+/// The first scrape, in seconds since 1970: some metrics are times.
+static START: LazyLock<i64> = LazyLock::new(|| {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_secs()).unwrap()
+});
+
+/// Asks about two pods: both were `before` for some minutes; then they are as in `last`. `None`: no pod was ever there. Gatekeeper is
+/// beside them.
+fn evaluate(before: &Scrape, last: Option<[&Scrape; 2]>, queries: &[String]) -> Vec<Value> {
     let seconds = (0..CHANGE).step_by(usize::try_from(INTERVAL).unwrap());
     let pods = ["webtroller-0", "webtroller-1"];
-    let mut scrapes: Vec<_> = seconds.flat_map(|second| pods.map(|pod| before.at(second, pod))).collect();
-    scrapes.extend([before.at(CHANGE, pods[0]), after.at(CHANGE, pods[1])]);
-    let queries: Vec<_> = queries.iter().map(|expr| json!({"at": CHANGE, "expr": expr})).collect();
+    let theirs = seconds.clone().chain([CHANGE]);
+    let mut scrapes: Vec<_> = theirs
+        .map(|second| before.gatekeepers(second).at(second, "gatekeeper", "gatekeeper-controller-manager-a"))
+        .collect();
+    if let Some(last) = last {
+        scrapes.extend(seconds.flat_map(|second| pods.map(|pod| before.at(second, JOB, pod))));
+        scrapes.extend(last.iter().zip(pods).map(|(scrape, pod)| scrape.at(CHANGE, JOB, pod)));
+        scrapes.sort_by_key(|scrape| scrape["at"].as_i64());
+    }
+    let queries: Vec<_> = queries.iter().map(|expr| json!({"at": *START + CHANGE, "expr": expr})).collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/prometheus");
     let program = go_program::build(&folder, ".", "conformance", "prometheus").unwrap();
     let mut child = Command::new(program);
@@ -74,8 +106,13 @@ fn evaluate(before: &Scrape, after: &Scrape, queries: &[String]) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Name and expression of each alert of the chart.
-fn alerts() -> Vec<(String, String)> {
+/// A query of the dashboard, with the variable of its jobs.
+pub(crate) fn of_job(query: &str) -> String {
+    query.replace("$job", JOB)
+}
+
+/// Name and expression of each alert of the chart, as rendered for the release `webtroller`.
+pub(crate) fn alerts() -> Vec<(String, String)> {
     let file = std::fs::read_to_string(workspace("charts/webtroller/templates/alerts.yaml")).unwrap();
     let after = |word: &str| {
         let lines = file.lines().filter_map(|line| line.trim().strip_prefix(word)).map(str::to_owned);
@@ -83,11 +120,34 @@ fn alerts() -> Vec<(String, String)> {
     };
     let (names, expressions) = (after("- alert: "), after("expr: "));
     assert_eq!(names.len(), expressions.len());
-    names.into_iter().zip(expressions).collect()
+    let rendered = expressions.into_iter().map(|expression| {
+        let expression = expression
+            .replace("{ {{- $job }}", &format!("{{job=\"{JOB}\""))
+            .replace("{{ mul 3 (int64 .Values.auditInterval) | max 3600 }}", "10800");
+        assert!(!expression.contains("{{"), "{expression}");
+        expression
+    });
+    names.into_iter().zip(rendered).collect()
 }
 
+/// Fires when no pod has finished an audit for long; one of them audits.
+const LATE: &str = "WebtrollerAuditLate";
+/// Fires when there is no pod.
+const ABSENT: &str = "WebtrollerAbsent";
+
 /// A value of a series that makes an alert fire.
-const CAUSES: [(&str, &str, u32); 10] = [
+const CAUSES: [(&str, &str, u32); 13] = [
+    (
+        "WebtrollerNotEnforcedEverywhere",
+        "pod_status_oldest_waiting_seconds{group=\"templates.gatekeeper.sh\",kind=\"ConstraintTemplate\"}",
+        1000,
+    ),
+    (
+        "WebtrollerEventsDropped",
+        "webtroller_events_total{component=\"gatekeeper-webhook\",result=\"dropped\"}",
+        1,
+    ),
+    (LATE, "gatekeeper_audit_last_run_end_time", 1),
     ("WebtrollerPoliciesBroken", "gatekeeper_constraint_templates{status=\"error\"}", 1),
     ("WebtrollerPoliciesBroken", "gatekeeper_constraints{enforcement_action=\"deny\",status=\"error\"}", 1),
     ("WebtrollerPodNotReady", "webtroller_ready", 0),
@@ -116,20 +176,28 @@ fn fires(answer: &Value) -> bool {
 /// Every panel shows something, no alert fires of an operator that is well, and each fires when its cause is there in one of two
 /// pods.
 pub(crate) fn hold(dashboard: &[String], scrape: &Scrape) {
-    for (query, answer) in dashboard.iter().zip(evaluate(scrape, scrape, dashboard)) {
+    let well = Some([scrape; 2]);
+    for (query, answer) in dashboard.iter().zip(evaluate(scrape, well, dashboard)) {
         assert!(fires(&answer), "{query} shows nothing");
+    }
+    for (query, answer) in dashboard.iter().zip(evaluate(scrape, None, dashboard)) {
+        assert!(!fires(&answer), "{query} shows Gatekeeper: {answer}");
     }
     let alerts = alerts();
     let expressions: Vec<_> = alerts.iter().map(|(_, expression)| expression.clone()).collect();
-    for ((alert, _), answer) in alerts.iter().zip(evaluate(scrape, scrape, &expressions)) {
-        assert!(!fires(&answer), "{alert} fires, and nothing is wrong: {answer}");
-    }
-    for (cause, series, value) in CAUSES {
-        let answers = evaluate(scrape, &scrape.with(series, value), &expressions);
+    let firing = |last: Option<[&Scrape; 2]>| -> Vec<_> {
+        let answers = evaluate(scrape, last, &expressions);
         let firing = alerts.iter().zip(answers).filter(|(_, answer)| fires(answer));
-        let firing: Vec<_> = firing.map(|((alert, _), _)| alert.as_str()).collect();
-        assert_eq!(firing, [cause], "with {series} {value}");
+        firing.map(|((alert, _), _)| alert.as_str()).collect()
+    };
+    assert_eq!(firing(well), [""; 0], "nothing is wrong");
+    assert_eq!(firing(None), [ABSENT], "no pod is there");
+    for (cause, series, value) in CAUSES {
+        let changed = scrape.with(series, value);
+        let other = if cause == LATE { &changed } else { scrape };
+        assert_eq!(firing(Some([other, &changed])), [cause], "with {series} {value}");
     }
     let untested = alerts.iter().filter(|(alert, _)| CAUSES.iter().all(|(tested, _, _)| tested != alert));
-    assert_eq!(untested.count(), 0, "each alert has a cause in this test: {alerts:?}");
+    let untested: Vec<_> = untested.map(|(alert, _)| alert).collect();
+    assert_eq!(untested, [ABSENT], "each alert has a cause in this test");
 }
