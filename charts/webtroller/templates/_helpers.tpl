@@ -11,12 +11,25 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "webtroller.metadata" -}}
+{{ include "webtroller.metadataWith" (dict "root" .) }}
+{{- end }}
+
+{{- /* With further labels and annotations, which win over commonAnnotations. */}}
+{{- define "webtroller.metadataWith" -}}
 labels:
-  {{- include "webtroller.labels" . | nindent 2 }}
-{{- with .Values.commonAnnotations }}
+  {{- include "webtroller.labels" .root | nindent 2 }}
+  {{- with .labels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with merge (dict) (.annotations | default dict) (.root.Values.commonAnnotations | default dict) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end }}
+
+{{- /* The value of the label `job` of this release's series: the ServiceMonitor's Service. */}}
+{{- define "webtroller.job" -}}
+{{ .Release.Name }}-metrics
 {{- end }}
 
 {{- define "webtroller.image" -}}
@@ -87,8 +100,13 @@ CREATE,UPDATE{{ if .Values.enableDeleteOperations }},DELETE{{ end }}{{ if .Value
 {{- if ne (len ($ports | uniq)) 3 }}
 {{- fail "controllerManager.port, controllerManager.healthPort and metrics.port have to differ" }}
 {{- end }}
-{{- $available := .Values.pdb.controllerManager.minAvailable }}
-{{- if and (gt (int .Values.replicas) 1) (not (kindIs "string" $available)) (ge (int $available) (int .Values.replicas)) }}
+{{- $available := include "webtroller.count" .Values.pdb.controllerManager.minAvailable }}
+{{- /* Kubernetes rounds a percentage up. */}}
+{{- $kept := int $available }}
+{{- if hasSuffix "%" $available }}
+{{- $kept = div (add 99 (mul (int (trimSuffix "%" $available)) (int .Values.replicas))) 100 }}
+{{- end }}
+{{- if and (gt (int .Values.replicas) 1) (ge (int $kept) (int .Values.replicas)) }}
 {{- fail (printf "pdb.controllerManager.minAvailable is %v of %v replicas: no node with a pod could be drained" $available .Values.replicas) }}
 {{- end }}
 {{- /* Two releases would write the same statuses, each over the other's, without end. */}}

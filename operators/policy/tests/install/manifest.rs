@@ -93,13 +93,15 @@ async fn beside_gatekeeper_no_object_has_the_name_of_one_of_gatekeepers() {
     assert_eq!(shared, [""; 0]);
     // What the operator itself writes, and what it is reached by.
     for expected in [
-        "--cert-service-name=webtroller-webhook-service\n",
-        "--cert-secret-name=webtroller-webhook-server-cert\n",
-        "--validating-webhook-configuration-name=webtroller-validating-webhook-configuration\n",
-        "resourceNames: [webtroller-validating-webhook-configuration]\n",
+        "--cert-service-name=webtroller-webhook-service\"\n",
+        "--cert-secret-name=webtroller-webhook-server-cert\"\n",
+        "--validating-webhook-configuration-name=webtroller-validating-webhook-configuration\"\n",
+        "resourceNames: [\"webtroller-validating-webhook-configuration\"]\n",
     ] {
         assert!(beside.contains(expected), "{expected} is not in:\n{beside}");
     }
+    // Gatekeeper takes its quota with it, and some clusters admit pods of this class only where there is one.
+    assert!(objects(&beside).contains("ResourceQuota webtroller-critical-pods"), "{beside}");
     assert!(!beside.contains("gatekeeper-webhook") && !beside.contains("gatekeeper-validating"), "{beside}");
     let plain = objects(&render("replicas=3").await);
     let shared: Vec<_> = plain.intersection(&theirs).cloned().collect();
