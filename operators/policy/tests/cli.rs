@@ -409,7 +409,8 @@ fn a_check_says_by_its_exit_code_whether_there_is_something_to_do() {
             "message-not-text",
             "numbers-in-messages",
             "webhook-settings",
-            "webhook-settings"
+            "webhook-settings",
+            "flag-ignored"
         ]
     );
     assert_eq!(document["inUse"]["constraints"], 2);
