@@ -94,7 +94,7 @@ fn narrowed(rule: &Value) -> Vec<&'static str> {
     let lists = ["apiGroups", "apiVersions", "resources"];
     let is_narrow = |field: &&str| {
         let values = texts(rule.get(*field));
-        !values.contains("*") && !(*field == "resources" && values.contains("*/*"))
+        !(values.contains("*") || *field == "resources" && values.contains("*/*"))
     };
     let scope = rule.get("scope").and_then(Value::as_str).filter(|scope| *scope != "*");
     lists.into_iter().filter(is_narrow).chain(scope.map(|_| "scope")).collect()
