@@ -1,4 +1,5 @@
-//! The fields of SyncSets and of the Config: the kinds to sync, and the Namespaces that each process excludes.
+//! The fields of SyncSets and of the Config: the kinds to sync, and the Namespaces that each process excludes; and what the webhook is
+//! asked about whatever they say.
 
 use constraint_framework::api::{FieldError, FieldErrors};
 use constraint_framework::review::Document;
@@ -7,6 +8,26 @@ use serde_json::Value;
 
 /// The name of the Config that is used; others are ignored.
 pub const CONFIG_NAME: &str = "config";
+
+/// Subresources whose requests policies may want to see. `resources: ["*"]` alone stands for main resources only.
+pub const SUBRESOURCES: [&str; 16] = [
+    "pods/ephemeralcontainers",
+    "pods/exec",
+    "pods/log",
+    "pods/eviction",
+    "pods/portforward",
+    "pods/proxy",
+    "pods/attach",
+    "pods/binding",
+    "pods/resize",
+    "deployments/scale",
+    "replicasets/scale",
+    "statefulsets/scale",
+    "replicationcontrollers/scale",
+    "services/proxy",
+    "services/status",
+    "nodes/proxy",
+];
 
 /// A part of the operator that may leave Namespaces out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,7 +29,6 @@ pub use staleness::stale_watches;
 pub use status::shapes;
 pub use uninstall::{Removed, UNINSTALLED, Uninstall, UninstallError};
 pub use upkeep::Upkeep;
-pub(crate) use webhook_configuration::SUBRESOURCES;
 pub use webhook_configuration::{WebhookClient, WebhookConfiguration};
 
 /// The field manager of everything that the controllers write.

@@ -53,7 +53,7 @@ const OPERATOR: Doors = &[
     ("established", &["own_watch"]),
     ("events", &["api", "api_error"]),
     ("handle", &["api", "config"]),
-    ("migrate", &["api", "api_error", "budget", "cli", "enforce"]),
+    ("migrate", &["api", "api_error", "budget", "cli", "config", "enforce"]),
     ("own_watch", &[]),
     ("progress", &["api_error"]),
     (

@@ -3,25 +3,7 @@
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
-/// Subresources whose requests policies may want to see. `resources: ["*"]` alone stands for main resources only.
-pub(crate) const SUBRESOURCES: [&str; 16] = [
-    "pods/ephemeralcontainers",
-    "pods/exec",
-    "pods/log",
-    "pods/eviction",
-    "pods/portforward",
-    "pods/proxy",
-    "pods/attach",
-    "pods/binding",
-    "pods/resize",
-    "deployments/scale",
-    "replicasets/scale",
-    "statefulsets/scale",
-    "replicationcontrollers/scale",
-    "services/proxy",
-    "services/status",
-    "nodes/proxy",
-];
+use crate::config::SUBRESOURCES;
 
 /// The operator's own CRDs are never sent to the webhook: with `failurePolicy: Fail`, the only pod could not start
 /// again, because it would have to ask itself.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::finding::{Finding, Rule};
 use super::policies::finding;
 use super::{CheckArgs, Entry};
-use crate::controller::SUBRESOURCES;
+use crate::config::SUBRESOURCES;
 
 /// The webhook that enforces constraints.
 pub(super) const WEBHOOK: &str = "validation.gatekeeper.sh";
