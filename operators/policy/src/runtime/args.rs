@@ -54,7 +54,8 @@ pub struct Args {
 fn log_filter(text: &str) -> Result<String, String> {
     let lacks_level = |part: &&str| {
         let level = part.rsplit_once('=').map_or(*part, |(_, level)| level);
-        level.parse::<LevelFilter>().is_err()
+        // The parser takes nothing for `error`.
+        level.is_empty() || level.parse::<LevelFilter>().is_err()
     };
     match text.split(',').find(lacks_level) {
         Some(part) => Err(format!(
