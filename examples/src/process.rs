@@ -114,7 +114,7 @@ async fn supervise(
     }
 }
 
-/// Says what becomes of a fault at the end of a process that it has not ended. A write that never comes is not worth a failed
+/// Reports a fault when its process is to end: it was never reached, or the frozen process goes on. A write that never comes is not worth a failed
 /// demo: how many there are depends on the states that a controller sees.
 fn say_unless_reached(role: &str, fault: Option<Fault>, process: &Child) {
     let stopped =

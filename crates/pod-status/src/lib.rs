@@ -30,7 +30,7 @@
 //! | [`PodStatusKind`] | reports in Gatekeeper's objects, one for each pod and parent |
 //! | [`MissingSemantics`] | tells for each kind whether a pod may go on without an object of it |
 //! | [`ReadinessTracker`] | tracks whether everything that existed at the start has been ingested |
-//! | [`LiveRuns`] | tells whether the process that wrote something is still there |
+//! | [`LiveRuns`] | reports whether the process that wrote an object is still alive |
 //! | [`lead`] | runs any work in one process at a time, under a Lease |
 //! | [`sim`] | predicts availability and time to enforcement |
 //!

@@ -1,4 +1,4 @@
-//! What patterns of single values accept.
+//! Tables of patterns for single values, and the values that each accepts.
 
 use serde_json::json;
 

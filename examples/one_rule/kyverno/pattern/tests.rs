@@ -1,4 +1,4 @@
-//! What patterns of whole objects accept.
+//! Tables of patterns for whole objects, and the objects that each accepts.
 
 use serde_json::json;
 

@@ -128,10 +128,7 @@ fn compiled(manifests: &[Manifest], compiler: Compiler) -> Draft {
     let mut draft = Draft { builder, ..Draft::default() };
     let (sound, refused): (Vec<_>, Vec<_>) =
         manifests.par_iter().partition(|manifest| shape::is_sound(manifest));
-    let is_own = |manifest: &&&Manifest| {
-        let group = group_of(&manifest.object);
-        group == CONSTRAINTS_GROUP || kinds::is_of_gatekeeper(group)
-    };
+    let is_own = |manifest: &&&Manifest| kinds::is_of_gatekeeper(group_of(&manifest.object));
     let own: Vec<_> = sound.par_iter().filter(is_own).copied().collect();
     let places = snippet::FieldPlaces::default();
     draft.problems.extend(refused.into_iter().flat_map(|manifest| shape::problems(manifest, &places)));

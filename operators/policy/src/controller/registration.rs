@@ -42,8 +42,8 @@ pub(super) const EPOCH: &str = "webtroller.dev/registration-epoch";
 const DIGEST: &str = "webtroller.dev/registration-digest";
 /// The annotation with the run that has written the configuration, or signed it because it wants the same.
 const RUN: &str = "webtroller.dev/registration-run";
-/// A configuration of a newer pod that is no longer there, or that another client has edited, and that no newer pod signs or
-/// repairs, is taken over.
+/// The time after which a pod takes over a newer pod's configuration, if that pod has ended or another client has edited it, and no
+/// newer pod signs or repairs it.
 const ABANDONED: Duration = Duration::from_secs(10);
 /// The wait after a write that failed.
 const RETRY: Duration = Duration::from_secs(1);

@@ -173,7 +173,7 @@ impl Uninstall {
             self.stop_pods(client, deployment).await?;
         }
         withdraw(client).await?;
-        // Pods that still ran may have written it anew after somebody deleted it.
+        // Pods that were still running may have restored it after another client deleted it.
         let last = target::own_configuration(client, &name).await?;
         let existed = found.is_some() || last.is_some();
         if let Some(uid) = last {

@@ -176,7 +176,7 @@ fn containers(object: &Value) -> Vec<Finding> {
     waiting.collect()
 }
 
-/// What a phase says, or a state, as some kinds call it.
+/// The findings of `status.phase`, or `status.state`, as some kinds call it.
 fn phases(object: &Value) -> Vec<Finding> {
     let judged = |field: &str| {
         let phase = text(object, &format!("/status/{field}"))?;

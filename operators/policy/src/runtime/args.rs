@@ -50,7 +50,7 @@ pub struct Args {
     pub color: Option<ColorChoice>,
 }
 
-/// A word that is no level would be a target of which everything is logged, and nothing else.
+/// Checks that each part names a level. `EnvFilter` takes any other word for a target, and logs everything of it and nothing else.
 fn log_filter(text: &str) -> Result<String, String> {
     let lacks_level = |part: &&str| {
         let level = part.rsplit_once('=').map_or(*part, |(_, level)| level);

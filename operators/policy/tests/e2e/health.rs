@@ -1,4 +1,4 @@
-//! The conditions by which Flux and Helm (kstatus) tell what is in progress from what has failed.
+//! The conditions that Flux and Helm (kstatus) read: in progress, or failed.
 
 use crate::bad_input::BROKEN;
 use crate::cluster::Cluster;

@@ -132,7 +132,7 @@ pub(crate) fn alerts() -> Vec<(String, String)> {
 
 /// Fires when no pod has finished an audit for long; one of them audits.
 const LATE: &str = "WebtrollerAuditLate";
-/// Fires when there is no pod.
+/// The alert that fires when no pod is left.
 const ABSENT: &str = "WebtrollerAbsent";
 
 /// A value of a series that makes an alert fire.

@@ -111,7 +111,7 @@ async fn installed_upgraded_and_uninstalled_without_a_failed_request() {
         let status =
             plane.kubectl().args(["get", object, "-o", "jsonpath={.status}"]).output().await.unwrap();
         let status = String::from_utf8(status.stdout).unwrap();
-        // What the schema has for a status that nobody has written.
+        // The default of the schema: no status is written.
         assert_eq!(status, r#"{"observedGeneration":-1}"#, "{object}");
     }
     let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());

@@ -3,7 +3,7 @@
 //! `kind: AssignMetdata` or `kind: ConstraintTemplates` is an object like any other to `gator test`. It is judged here, too,
 //! with a warning: a policy that does nothing would pass everything.
 
-use constraint_framework::api::TEMPLATES_GROUP;
+use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 use constraint_framework::expansion::EXPANSION_GROUP;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::cli::mutator;
 
 const PROVIDERS_GROUP: &str = "externaldata.gatekeeper.sh";
 
-/// Gatekeeper's groups, and all kinds of each.
+/// Gatekeeper's groups, and all kinds of each. The kinds of constraints are those of the templates.
 const GROUPS: [(&str, &[&str]); 7] = [
     (TEMPLATES_GROUP, &["ConstraintTemplate"]),
     (EXPANSION_GROUP, &["ExpansionTemplate"]),
@@ -26,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
 
 /// Returns true if an object of that group is part of the policies, and not one that they are about.
 pub(super) fn is_of_gatekeeper(group: &str) -> bool {
-    GROUPS.iter().any(|(known, _)| *known == group)
+    group == CONSTRAINTS_GROUP || GROUPS.iter().any(|(known, _)| *known == group)
 }
 
 /// Warnings of objects that their author probably takes for policies.

@@ -1,6 +1,5 @@
 //! An object to be judged, and its name in output.
 
-use constraint_framework::api::CONSTRAINTS_GROUP;
 use constraint_framework::expansion::Resultant;
 use constraint_framework::review::Document;
 use constraint_framework::target::{AdmissionTarget, Target};
@@ -33,9 +32,7 @@ impl Subject {
     /// Returns true if it is an object, and not a policy of any kind.
     pub(in crate::cli) fn is_no_policy(&self) -> bool {
         let group = self.object.group();
-        group != CONSTRAINTS_GROUP
-            && !kinds::is_of_gatekeeper(group)
-            && !is_native_kind(group, self.object.kind())
+        !kinds::is_of_gatekeeper(group) && !is_native_kind(group, self.object.kind())
     }
 
     /// The target whose policies judge it.

@@ -56,7 +56,7 @@ impl Model {
         self.live.is_some_and(|(_, _, writer)| !is_there(writer))
     }
 
-    /// A pod reacts, with what it would only do after [`ABANDONED`] if `patient`. Returns whether that wrote anything.
+    /// A pod reacts, with what it would only do after [`ABANDONED`] if `patient`. Returns true if it wrote.
     fn react(&mut self, pod: usize, patient: bool) -> bool {
         let Some(run) = self.pods[pod] else { return false };
         let abandoned = self.abandoned();
@@ -105,7 +105,7 @@ impl Model {
         next
     }
 
-    /// Everybody reacts until nobody writes, and only then does the time pass after which a pod does not wait any more.
+    /// Lets all pods react until none writes; then [`ABANDONED`] passes, and they react again.
     fn settle(mut self) -> (Self, usize) {
         let mut writes = 0;
         for patient in [false, true, false] {

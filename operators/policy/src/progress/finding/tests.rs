@@ -204,7 +204,7 @@ fn a_node_that_is_well_waits_for_nothing() {
     assert_eq!(of_list(json!(all)), [""; 0]);
 }
 
-/// The names of some conditions do not tell that they are False in all the life of a healthy object.
+/// Some conditions of a healthy object are always False, although their names do not suggest it.
 #[test]
 fn an_object_that_sums_itself_up_waits_for_no_other_condition() {
     let other = json!({"type": "PublicAddress", "status": "False"});
