@@ -36,6 +36,8 @@ const FEW: usize = 1_000;
 /// One violation, and what it is a violation of. Small: there may be hundreds of thousands.
 #[derive(Clone, Debug)]
 pub(super) struct PlacedViolation<'a> {
+    /// The position of the subject among the inputs.
+    position: usize,
     pub(super) subject: &'a Subject,
     pub(super) constraint: &'a LoadedConstraint,
     /// The policy's message.
@@ -241,12 +243,9 @@ pub(super) fn judge<'a>(
         loop {
             let position = next.fetch_add(1, atomic::Ordering::Relaxed);
             let Some(subject) = assembly.subjects.get(position) else {
-                found.sort_by(in_order);
                 return found;
             };
-            found.extend(
-                violations(assembly, subject, options).into_iter().map(|violation| (position, violation)),
-            );
+            found.extend(violations(assembly, position, subject, options));
             progress.advance();
         }
     };
@@ -261,9 +260,9 @@ pub(super) fn judge<'a>(
         };
         joined.reduce(append).unwrap_or_default()
     });
-    // Merges the sorted part of each thread, on all of them.
+    // On all cores: a thread that found more than the others would sort it alone.
     found.par_sort_by(in_order);
-    found.into_iter().map(|(_, violation)| violation).collect()
+    found
 }
 
 /// Returns how many constraints match none of the objects. `None` where there are too many objects to look at all of
@@ -296,18 +295,16 @@ pub(super) fn idle(assembly: &Assembly, violations: &[PlacedViolation<'_>]) -> O
 }
 
 /// By action and message, then by the position of the object and the constraint.
-fn in_order(
-    (position, one): &(usize, PlacedViolation<'_>),
-    (other_position, other): &(usize, PlacedViolation<'_>),
-) -> Ordering {
+fn in_order(one: &PlacedViolation<'_>, other: &PlacedViolation<'_>) -> Ordering {
     let by_action = one.enforcement_action().cmp(other.enforcement_action());
     let by_message = || one.message.cmp(&other.message);
-    let by_position = || position.cmp(other_position);
+    let by_position = || one.position.cmp(&other.position);
     by_action.then_with(by_message).then_with(by_position).then_with(|| one.id().cmp(other.id()))
 }
 
 fn violations<'a>(
     assembly: &'a Assembly,
+    position: usize,
     subject: &'a Subject,
     options: JudgeOptions<'_>,
 ) -> Vec<PlacedViolation<'a>> {
@@ -338,7 +335,7 @@ fn violations<'a>(
             let own =
                 native::strongest(&violation.actions).filter(|_| violation.constraint.kind == native::KIND);
             let overridden = overridden.or(own);
-            Some(PlacedViolation { subject, constraint, message, details, gravity, overridden })
+            Some(PlacedViolation { position, subject, constraint, message, details, gravity, overridden })
         };
         found.extend(verdict.violations().iter().filter_map(violation));
     }

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! `FIGURES_OBJECTS` (20,000) and `FIGURES_ROUNDS` (5) set the effort, `FIGURES_GATOR=0` leaves gator out. Rounds take
-//! turns, so that a machine that gets slower does so for all. Needs GNU time and taskset.
+//! turns, so that a machine that gets slower does so for all. Needs GNU time, taskset, and 2 GB in `/dev/shm`: the kernel would write
+//! files on a disk on the core that a run on one core leaves free.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -128,7 +129,7 @@ fn ratio(name: &str, slow: &[Cost], fast: &[Cost]) {
 fn figures_of_a_large_run() {
     let library =
         std::env::var("GATEKEEPER_LIBRARY").expect("GATEKEEPER_LIBRARY names a checkout of the library");
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let inputs = folder.path().join("inputs");
     std::fs::create_dir(&inputs).unwrap();
     let policies = policies(Path::new(&library), &inputs);

@@ -18,8 +18,11 @@ pub(super) type Prepared = Result<Subject, ManifestError>;
 /// How many manifests are prepared at a time by one thread.
 const PART: usize = 128;
 
+/// How many parts of a thread may wait to be taken, so that none stops when another one has to wait for a core.
+const AHEAD: usize = 4;
+
 /// Prepares every manifest, frees it, and gives the object to `take`, in order. While one part is taken, all cores prepare
-/// the next ones: thread 1 of 2 the parts 0, 2, 4, …, and at most two ahead of what is taken.
+/// the next ones: thread 1 of 2 the parts 0, 2, 4, …, and at most [`AHEAD`] of them wait.
 pub(super) fn prepare_all(
     manifests: Vec<Manifest>,
     expansion: &ExpansionTemplates,
@@ -36,7 +39,7 @@ pub(super) fn prepare_all(
     }
     thread::scope(|scope| {
         let start = |share: Vec<Vec<Manifest>>| {
-            let (sender, receiver) = mpsc::sync_channel(1);
+            let (sender, receiver) = mpsc::sync_channel(AHEAD);
             scope.spawn(move || {
                 for part in share {
                     let prepared = part.into_iter().filter_map(|manifest| prepare(&manifest, expansion));

@@ -1,6 +1,6 @@
 //! Warnings about what is judged, and probably not as its author thinks; and how many such warnings become few lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
@@ -118,7 +118,7 @@ pub(super) fn of(manifests: &[Manifest]) -> Vec<Warning> {
 
 /// Objects of one identity, each after its first.
 fn repetitions(manifests: &[Manifest]) -> Vec<Warning> {
-    let mut first: BTreeMap<[&str; 4], &Manifest> = BTreeMap::new();
+    let mut first: HashMap<[&str; 4], &Manifest> = HashMap::new();
     let mut found = Vec::new();
     for manifest in manifests.iter().filter(|manifest| !text(&manifest.object, "/metadata/name").is_empty()) {
         let [kind, namespace, name] =

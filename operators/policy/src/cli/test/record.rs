@@ -101,8 +101,11 @@ pub(super) fn json(
 /// How many entries are formatted at a time by one thread.
 const PART: usize = 512;
 
+/// How many parts of a thread may wait to be written, so that none stops when another one has to wait for a core.
+const AHEAD: usize = 4;
+
 /// Gives the text of all entries to `write`, part by part and in order, without the brackets around them. While a part is
-/// written, all cores format the next ones: thread 1 of 2 the parts 0, 2, 4, …, and at most one ahead of what is written.
+/// written, all cores format the next ones: thread 1 of 2 the parts 0, 2, 4, …, and at most [`AHEAD`] of them wait.
 fn in_parts(
     violations: &[PlacedViolation<'_>],
     traces: &Traces,
@@ -111,7 +114,7 @@ fn in_parts(
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     thread::scope(|scope| {
         let start = |first: usize| {
-            let (sender, receiver) = mpsc::sync_channel(1);
+            let (sender, receiver) = mpsc::sync_channel(AHEAD);
             let mine = violations.chunks(PART).enumerate().skip(first).step_by(cores);
             scope.spawn(move || {
                 for (number, violations) in mine {
