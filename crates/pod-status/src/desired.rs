@@ -12,8 +12,10 @@ use crate::bounds;
 use crate::parent::ParentKey;
 use crate::report::{Entry, Member, PodError, PodReport, REGISTRATION};
 
+mod reduced;
 mod shards;
 
+use reduced::Reduced;
 pub(crate) use shards::OwnReports;
 use shards::{Halved, Shards};
 
@@ -42,6 +44,8 @@ pub(crate) struct DesiredReports {
     member: Member,
     entries: BTreeMap<ParentKey, Entry>,
     shards: Shards,
+    /// Entries that are not stored as they were reported.
+    reduced: Reduced,
     retired: Retired,
     /// Objects that are not known to be as wanted.
     dirty: BTreeMap<u32, Unstored>,
@@ -67,6 +71,7 @@ impl DesiredReports {
             member,
             entries: BTreeMap::new(),
             shards: Shards::new(shard_bytes, own),
+            reduced: Reduced::default(),
             retired: Retired::default(),
             dirty: BTreeMap::from([(REGISTRATION, Unstored { first: 1, last: 1 })]),
             stored: BTreeSet::new(),
@@ -90,13 +95,13 @@ impl DesiredReports {
     ) -> bool {
         let errors = PodError::bounded(outcome.err().unwrap_or_default());
         let entry = Entry::new(parent.clone(), generation).errors(errors).detail(detail);
-        let enforcing = self.entries.get(parent).and_then(|known| known.enforcing);
+        let enforcing = self.entries.get(parent).and_then(|known| self.reduced.whole(known).enforcing);
         self.record(Entry { enforcing, ..entry })
     }
 
     /// Records which generation of `parent` is in force, if that is not the ingested one.
     pub(crate) fn enforcing(&mut self, parent: &ParentKey, generation: Option<i64>) -> bool {
-        let Some(entry) = self.entries.get(parent).cloned() else {
+        let Some(entry) = self.entries.get(parent).map(|known| self.reduced.whole(known).clone()) else {
             return false;
         };
         self.record(Entry { enforcing: generation, ..entry })
@@ -106,12 +111,13 @@ impl DesiredReports {
         if self.retired.contains(&entry.parent.uid) {
             return false;
         }
-        if let Some(known) = self.entries.get(&entry.parent) {
+        if let Some(known) = self.entries.get(&entry.parent).map(|known| self.reduced.whole(known)) {
             entry.sequence = known.sequence;
             if *known == entry || known.generation > entry.generation {
                 return false;
             }
         }
+        self.reduced.forget(&entry.parent);
         entry.sequence = self.version.saturating_add(1);
         self.keep_two(&entry.parent);
         self.place(entry);
@@ -145,6 +151,7 @@ impl DesiredReports {
     pub(crate) fn removed(&mut self, parent: &ParentKey) -> bool {
         self.retired.insert(parent.uid.clone());
         self.entries.remove(parent);
+        self.reduced.forget(parent);
         let Some(shard) = self.shards.remove(parent) else {
             return false;
         };
@@ -153,17 +160,30 @@ impl DesiredReports {
     }
 
     /// Notes that the API server refuses an object as too large: half of it goes to other objects, and an
-    /// entry that is refused alone is reduced to an error.
+    /// entry that is refused alone is shortened, and then reduced to an error.
     pub(crate) fn too_large(&mut self, shard: u32) {
-        let sequence = self.version.saturating_add(1);
         let entries: Vec<Entry> = match self.shards.halve(shard) {
             Halved::Moved(keys) => keys.iter().filter_map(|key| self.entries.get(key)).cloned().collect(),
-            Halved::Alone(key) => self.entries.get(&key).map(Entry::smallest).into_iter().collect(),
+            Halved::Alone(key) => {
+                self.entries.get(&key).map(|entry| self.reduced.next(entry)).into_iter().collect()
+            }
         };
+        self.place_again(entries);
+        self.touch(shard);
+    }
+
+    /// Wants objects as large, and entries as long, as they were before the API server refused some of them.
+    fn restore(&mut self) {
+        self.shards.relax();
+        let entries = self.reduced.restore();
+        self.place_again(entries);
+    }
+
+    fn place_again(&mut self, entries: Vec<Entry>) {
+        let sequence = self.version.saturating_add(1);
         for entry in entries {
             self.place(Entry { sequence, ..entry });
         }
-        self.touch(shard);
     }
 
     /// Marks the registration for writing: the heartbeat is due.
@@ -192,8 +212,8 @@ impl DesiredReports {
     }
 
     /// Compares with what the API server holds: objects that are missing, differ or are left over from
-    /// another run are marked for writing. `found` maps shard numbers to contents; an unreadable content
-    /// is nothing.
+    /// another run are marked for writing, and what was refused as too large is tried again. `found` maps shard numbers to
+    /// contents; an unreadable content is nothing.
     pub(crate) fn verify(&mut self, found: &BTreeMap<u32, Option<PodReport>>) {
         let wanted = self.shards.numbers().chain([REGISTRATION]);
         let known: BTreeSet<u32> = self.stored.iter().chain(found.keys()).copied().chain(wanted).collect();
@@ -203,6 +223,7 @@ impl DesiredReports {
                 self.touch(shard);
             }
         }
+        self.restore();
     }
 
     /// The objects that are not known to be as wanted, in the order in which they are to be written: the
@@ -232,7 +253,8 @@ impl DesiredReports {
                 self.dirty.remove(&write.shard);
             }
         }
-        if write.report.is_some() {
+        if let Some(report) = &write.report {
+            self.reduced.stored(&report.entries);
             self.stored.insert(write.shard);
         } else {
             self.stored.remove(&write.shard);

@@ -26,6 +26,8 @@ pub const SHARD_LABEL: &str = "status.webtroller.dev/shard";
 
 /// Longest message of an error, in bytes.
 const MESSAGE_LIMIT: usize = 256;
+/// Longest message of an error in an entry that was shortened, in bytes.
+const SHORT_MESSAGE: usize = 128;
 /// Longest code and longest location of an error, in bytes.
 const WORD_LIMIT: usize = 128;
 /// Most errors of one entry.
@@ -209,10 +211,28 @@ impl Entry {
         (!self.detail.is_null()).then(|| T::deserialize(&self.detail)).transpose()
     }
 
-    /// Reduces an entry that the API server refuses even alone to one that claims nothing.
-    pub(crate) fn smallest(&self) -> Self {
+    /// Shortens an entry that the API server refuses even alone: of its detail the fields that are `true`, `false` or a number are
+    /// left, and of its errors the first, which says so. It claims the same.
+    pub(crate) fn shortened(&self) -> Self {
+        let mut short = self.clone();
+        if let Value::Object(fields) = &mut short.detail {
+            fields.retain(|_, field| field.is_boolean() || field.is_number());
+        }
+        // A permanent error decides about the condition: it stays.
+        short.errors.sort_by_key(|error| !error.class.is_permanent());
+        short.errors.truncate(1);
+        for error in &mut short.errors {
+            bounds::cut(&mut error.message, SHORT_MESSAGE);
+            error.message.push_str(" (shortened: the API server refuses the whole report as too large)");
+        }
+        short
+    }
+
+    /// Reduces an entry that the API server refuses even if it is shortened to one that claims nothing. It ends by itself if `class`
+    /// is transient.
+    pub(crate) fn smallest(&self, class: Failure) -> Self {
         let message = "the API server refuses the report of this pod as too large; shorten names and details";
-        let error = PodError::new(TOO_LARGE, message);
+        let error = PodError::new(TOO_LARGE, message).class(class);
         Self { errors: vec![error], detail: Value::Null, enforcing: None, ..self.clone() }
     }
 }

@@ -31,8 +31,9 @@ impl OwnReports {
 
 #[derive(Debug)]
 pub(crate) struct Shards {
-    /// The size beyond which a shard gets no more entries.
+    /// The size beyond which a shard gets no more entries, and what the host has set.
     limit: usize,
+    configured: usize,
     /// These parents have a shard each.
     own: OwnReports,
     shards: BTreeMap<u32, Shard>,
@@ -64,7 +65,8 @@ impl Shard {
 
 impl Shards {
     pub(crate) fn new(limit: usize, own: OwnReports) -> Self {
-        Self { limit: limit.max(SMALLEST), own, shards: BTreeMap::new(), places: BTreeMap::new() }
+        let limit = limit.max(SMALLEST);
+        Self { limit, configured: limit, own, shards: BTreeMap::new(), places: BTreeMap::new() }
     }
 
     /// Puts an entry of this size where it belongs. Returns the shards whose content changes.
@@ -94,17 +96,22 @@ impl Shards {
         Some(number)
     }
 
-    /// Lowers the limit to half of what this shard holds.
+    /// Takes back what refusals have done to the limit.
+    pub(crate) fn relax(&mut self) {
+        self.limit = self.configured;
+    }
+
+    /// Lowers the limit to half of what this shard holds. One entry alone says nothing about the size of the others.
     pub(crate) fn halve(&mut self, number: u32) -> Halved {
         let Some(shard) = self.shards.get(&number) else {
             return Halved::Moved(Vec::new());
         };
+        if let (Some(only), 1) = (shard.keys.first(), shard.keys.len()) {
+            return Halved::Alone(only.clone());
+        }
         let half = shard.bytes.checked_div(2).unwrap_or_default();
         self.limit = self.limit.min(half.max(1));
-        match shard.keys.first() {
-            Some(only) if shard.keys.len() == 1 => Halved::Alone(only.clone()),
-            _ => Halved::Moved(shard.keys.iter().skip(shard.keys.len().div_ceil(2)).cloned().collect()),
-        }
+        Halved::Moved(shard.keys.iter().skip(shard.keys.len().div_ceil(2)).cloned().collect())
     }
 
     /// The entries of a shard.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::parent::ParentRef;
+use crate::readiness::Failure;
 
 /// Room for four entries.
 const BYTES: usize = 512;
@@ -291,12 +292,111 @@ fn a_report_that_is_too_large_is_divided_until_it_is_accepted() {
     }
     let entries: Vec<&Entry> = stored.values().flat_map(|report| &report.entries).collect();
     assert_eq!(entries.len(), 51);
-    let failed: Vec<&&Entry> = entries.iter().filter(|entry| !entry.errors.is_empty()).collect();
-    assert_eq!(failed.len(), 1, "the entry that is too large alone");
+    assert!(entries.iter().all(|entry| entry.errors.is_empty()));
+    let short: Vec<&&Entry> = entries.iter().filter(|entry| entry.detail.get("log").is_none()).collect();
+    assert_eq!(short.len(), 1, "the entry that is too large alone");
+    assert_eq!(short[0].parent, parent(99, 0));
+}
+
+/// An API server that refuses reports of more than `accepted` bytes, and has stored these objects.
+#[derive(Default)]
+struct Narrow {
+    stored: BTreeMap<u32, PodReport>,
+    refused: usize,
+}
+
+impl Narrow {
+    /// Carries out all writes. Returns the entry about parent 99.
+    fn settle(&mut self, desired: &mut DesiredReports, accepted: usize) -> Entry {
+        loop {
+            let Some(shard) = desired.dirty().next() else { break };
+            let write = desired.write(shard);
+            if write.report.as_ref().is_some_and(|report| bounds::length(report) > accepted) {
+                desired.too_large(shard);
+                self.refused = self.refused.saturating_add(1);
+                assert!(self.refused < 100, "it never ends");
+                continue;
+            }
+            desired.written(&write);
+            self.stored.remove(&shard);
+            self.stored.extend(write.report.map(|report| (shard, report)));
+        }
+        let entries = self.stored.values().flat_map(|report| &report.entries);
+        let about: Vec<&Entry> = entries.filter(|entry| entry.parent == parent(99, 0)).collect();
+        assert_eq!(about.len(), 1);
+        about[0].clone()
+    }
+
+    fn compare(&self, desired: &mut DesiredReports) {
+        let found = self.stored.iter().map(|(shard, report)| (*shard, Some(report.clone())));
+        desired.verify(&found.collect());
+    }
+}
+
+#[test]
+fn an_entry_that_is_refused_alone_is_shortened_and_whole_again_when_it_is_accepted() {
+    let (mut desired, mut server) = (desired(), Narrow::default());
+    let detail = json!({"enforced": true, "log": "x".repeat(900)});
+    desired.ingested(&parent(99, 0), 1, Ok(()), &detail);
+    let short = server.settle(&mut desired, 700);
+    assert_eq!((short.errors.len(), &short.detail), (0, &json!({"enforced": true})), "it claims the same");
+    assert!(!desired.ingested(&parent(99, 0), 1, Ok(()), &detail), "the same again sends nothing");
+    assert_eq!(desired.dirty().count(), 0);
+    for _ in 0..3 {
+        let before = server.refused;
+        server.compare(&mut desired);
+        assert_eq!(server.settle(&mut desired, 700).detail, short.detail);
+        assert_eq!(server.refused.checked_sub(before), Some(1), "it is tried once in each comparison");
+    }
+    server.compare(&mut desired);
+    assert_eq!(server.settle(&mut desired, 9_000).detail, detail);
+    let before = server.refused;
+    server.compare(&mut desired);
+    assert_eq!((desired.dirty().count(), server.refused), (0, before), "nothing is left to be done");
+}
+
+#[test]
+fn an_entry_that_is_refused_short_is_an_error_that_stalls_only_when_it_was_tried_again() {
+    let (mut desired, mut server) = (desired(), Narrow::default());
+    let long = (0..16).map(|_| PodError::new("e", "y".repeat(200))).collect();
+    desired.ingested(&parent(99, 0), 1, Err(long), &json!({"enforced": false}));
+    let small = server.settle(&mut desired, 350);
+    let classes = |entry: &Entry| entry.errors.iter().map(|error| error.class).collect::<Vec<_>>();
     assert_eq!(
-        (failed[0].parent.clone(), failed[0].errors[0].code.as_str()),
-        (parent(99, 0), "report_too_large")
+        (small.errors[0].code.as_str(), classes(&small)),
+        ("report_too_large", vec![Failure::Transient])
     );
+    server.compare(&mut desired);
+    assert_eq!(classes(&server.settle(&mut desired, 350)), [Failure::Permanent]);
+    server.compare(&mut desired);
+    let short = server.settle(&mut desired, 700);
+    assert_eq!((short.errors.len(), short.errors[0].code.as_str()), (1, "e"));
+    assert!(
+        short.errors[0]
+            .message
+            .ends_with("(shortened: the API server refuses the whole report as too large)")
+    );
+    server.compare(&mut desired);
+    assert_eq!(server.settle(&mut desired, 9_000).errors.len(), 16);
+    desired.ingested(&parent(99, 0), 2, Ok(()), &());
+    assert_eq!(
+        classes(&server.settle(&mut desired, 350)),
+        [],
+        "another outcome is not a former one's replacement"
+    );
+}
+
+/// A proxy that refuses one small report must not make each later one an object of its own.
+#[test]
+fn a_small_entry_that_is_refused_alone_does_not_divide_the_others() {
+    let mut desired = desired();
+    desired.ingested(&parent(99, 0), 1, Ok(()), &());
+    desired.too_large(1);
+    for name in 0..50 {
+        desired.ingested(&parent(name, 0), 1, Ok(()), &());
+    }
+    let shards = desired.dirty().count();
+    assert!(shards < 20, "{shards} objects for 51 small entries");
 }
 
 #[test]
