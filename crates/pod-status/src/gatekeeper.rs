@@ -26,6 +26,10 @@ const GROUP: &str = "status.gatekeeper.sh";
 const LABELS: &str = "internal.gatekeeper.sh";
 /// The label with the pod's name.
 pub(crate) const POD_LABEL: &str = "internal.gatekeeper.sh/pod";
+/// The codes and types of Gatekeeper's errors that are about the text of the object alone: the same text cannot succeed. Beside
+/// them are OPA's, which begin with `rego_`. Its `create_error` and `update_error` mean a refused or unanswered write, too, and an
+/// error of a constraint, which has no code, that its template is still missing.
+const PERMANENT: [&str; 4] = ["conversion_error", "ingest_error", "parse_error", "ErrConflictingSchema"];
 /// The annotation with the whole report.
 const REPORT: &str = "status.webtroller.dev/report";
 
@@ -188,9 +192,9 @@ impl PodStatusKind {
         let none = Vec::new();
         let errors = status.get("errors").and_then(Value::as_array).unwrap_or(&none).iter().map(|error| {
             let text = |field: &str| error.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let is_retried = error.get("retryable").and_then(Value::as_bool).unwrap_or_default();
-            let class = if is_retried { Failure::Transient } else { Failure::Permanent };
-            PodError::new(text(self.code), text("message")).class(class)
+            let (code, retryable) = (text(self.code), error.get("retryable").and_then(Value::as_bool));
+            let class = class(&code, retryable);
+            PodError::new(code, text("message")).class(class)
         });
         let mut detail = status.as_object().cloned().unwrap_or_default();
         for field in ["id", self.uid, "operations", "observedGeneration", "errors"] {
@@ -200,6 +204,13 @@ impl PodStatusKind {
         let entry = Entry { detail: Value::Object(detail), ..entry.errors(errors.collect()) };
         Some(PodReport { pod, shard: 1, entries: vec![entry] })
     }
+}
+
+/// The class of an error of Gatekeeper's own pod, which states none. It is permanent only if that is certain: at the first
+/// permanent one the parent is `Stalled`, and Flux gives up.
+fn class(code: &str, retryable: Option<bool>) -> Failure {
+    let is_certain = PERMANENT.contains(&code) || code.starts_with("rego_") || retryable == Some(false);
+    if is_certain && retryable != Some(true) { Failure::Permanent } else { Failure::Transient }
 }
 
 #[cfg(test)]
@@ -289,6 +300,23 @@ mod tests {
         let entry = &report.entries[0];
         assert_eq!(entry.parent, ParentKey::new(constraint(), "u"));
         assert_eq!((entry.generation, &entry.detail), (2, &json!({"enforced": true})));
-        assert_eq!(entry.errors, [PodError::new("x", "y")]);
+        assert_eq!(entry.errors, [PodError::new("x", "y").class(Failure::Transient)]);
+    }
+
+    #[test]
+    fn an_error_of_gatekeepers_own_pod_is_permanent_only_if_that_is_certain() {
+        for (code, retryable, expected) in [
+            ("ingest_error", None, Failure::Permanent),
+            ("conversion_error", None, Failure::Permanent),
+            ("rego_parse_error", None, Failure::Permanent),
+            ("ErrConflictingSchema", None, Failure::Permanent),
+            ("create_error", None, Failure::Transient),
+            ("update_error", None, Failure::Transient),
+            ("", None, Failure::Transient),
+            ("Conversion", Some(false), Failure::Permanent),
+            ("UpsertCache", Some(true), Failure::Transient),
+        ] {
+            assert_eq!(class(code, retryable), expected, "{code}");
+        }
     }
 }
