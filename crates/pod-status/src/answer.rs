@@ -3,6 +3,12 @@
 /// The reason of `Ingested=False` if some pod has an error that it does not retry.
 pub(crate) const INGEST_ERROR: &str = "IngestError";
 
+/// The reason of `Enforced=False` if the parent has nothing for the pods to enforce.
+pub(crate) const NOTHING_TO_ENFORCE: &str = "NothingToEnforce";
+
+/// The reason of `Enforced=False` if some pod has ingested the parent and does not enforce it.
+pub(crate) const NOT_ENFORCING: &str = "NotEnforcing";
+
 /// The status of a condition, its reason and its message.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Deserialize;
 
 use crate::activated::Activated;
-use crate::answer::{Answer, INGEST_ERROR};
+use crate::answer::{Answer, INGEST_ERROR, NOT_ENFORCING, NOTHING_TO_ENFORCE};
 use crate::progress;
 use crate::readiness::Failure;
 use crate::shape::Shape;
@@ -35,9 +35,10 @@ pub(crate) fn of(
     } else {
         let enforced = enforced(shape, parent, &ingested, votes, activated);
         answers.push(("Enforced", enforced.clone()));
-        enforced
+        if enforced.reason == NOTHING_TO_ENFORCE { Answer { status: "True", ..enforced } } else { enforced }
     };
-    let progress = progress::of(&ingested, &ready, activated.is_held);
+    let is_stuck = activated.is_held || is_idle_until_changed(shape, parent.generation, votes, &ready);
+    let progress = progress::of(&ingested, &ready, is_stuck);
     answers.push(("Ready", ready));
     answers.extend(progress.filter(|(type_, _)| !parent.stored.is_taken(type_)));
     let condition = |(type_, answer): (&str, Answer)| Condition {
@@ -115,13 +116,17 @@ fn proof(
     }
     let idle: Vec<&Vote<'_>> =
         enforcing.iter().copied().filter(|vote| !vote.is_enforced(shape, generation)).collect();
+    if !idle.is_empty() && idle.iter().all(|vote| vote.says(shape.nothing_to_enforce.as_ref())) {
+        let message = idle_reason(shape, &idle).unwrap_or_else(|| "it asks nothing of the pods".to_owned());
+        return Answer::no(NOTHING_TO_ENFORCE, message);
+    }
     if !idle.is_empty() && activated.generation == Some(generation) {
         return Answer::no("Activating", format!("activated, waiting for {}", listed(&idle)));
     }
     if !idle.is_empty() {
         let reason = idle_reason(shape, &idle).map(|reason| format!(": {reason}")).unwrap_or_default();
         let message = format!("ingested but not enforced by {}{reason}", listed(&idle));
-        return Answer::no("NotEnforcing", message);
+        return Answer::no(NOT_ENFORCING, message);
     }
     Answer::yes("EnforcedByAllPods", format!("{} of {} pods", enforcing.len(), enforcing.len()))
 }
@@ -149,6 +154,13 @@ fn is_contradicted(shape: &Shape, generation: i64, enforcing: &[&Vote<'_>]) -> b
     };
     let reported = || enforcing.iter().filter(|vote| vote.entry.is_some() || vote.member.incomplete);
     reported().next().is_none() || !reported().all(|vote| agrees(&vote))
+}
+
+/// Returns true if the generation is ingested, and some pod says that it will not enforce it before a user acts.
+fn is_idle_until_changed(shape: &Shape, generation: i64, votes: &[Vote<'_>], ready: &Answer) -> bool {
+    let is_idle = |vote: &&Vote<'_>| vote.can_enforce(shape) && !vote.is_enforced(shape, generation);
+    ready.reason == NOT_ENFORCING
+        && votes.iter().filter(is_idle).any(|vote| vote.says(shape.idle_until_changed.as_ref()))
 }
 
 /// The stored proof for this generation, if this aggregator or a predecessor has written it.

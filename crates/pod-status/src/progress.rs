@@ -2,11 +2,12 @@
 //! never both are.
 //!
 //! Flux gives up at the first `Stalled=True`, so it is said only of what does not change without a user: an error that some
-//! pod does not retry, and a rollout that is held after its deadline, whatever holds it. A lack of pods that can enforce
+//! pod does not retry, a pod that says that it will not enforce what it has ingested ([`crate::Shape::idle_until_changed`]), and a
+//! rollout that is held after its deadline, whatever holds it. A lack of pods that can enforce
 //! (`NoEnforcementPoint`), or of a fence in one of them (`FenceMissing`), is not enough by itself: it is about the pods of the
 //! moment, whose successors may be starting, and nothing is wrong with the parent.
 
-use crate::answer::{Answer, INGEST_ERROR};
+use crate::answer::{Answer, INGEST_ERROR, NOT_ENFORCING};
 
 const RECONCILING: &str = "Reconciling";
 const STALLED: &str = "Stalled";
@@ -21,7 +22,7 @@ const REASONS: [&str; 10] = [
     "IngestRetried",
     "NoEnforcementPoint",
     "NoPods",
-    "NotEnforcing",
+    NOT_ENFORCING,
     "WaitingForPods",
 ];
 
@@ -36,14 +37,14 @@ pub(crate) fn is_progress(type_: &str) -> bool {
 }
 
 /// The condition to be present, if any. It repeats the reason and the message of the one that it explains, which is
-/// `Ingested` or `Ready`. `is_held`: the time of a rollout is over, and it is not activated.
-pub(crate) fn of(ingested: &Answer, ready: &Answer, is_held: bool) -> Option<(&'static str, Answer)> {
+/// `Ingested` or `Ready`. `is_stuck`: the time of a rollout is over and it is not activated, or a pod will not enforce it.
+pub(crate) fn of(ingested: &Answer, ready: &Answer, is_stuck: bool) -> Option<(&'static str, Answer)> {
     if ready.is_true() {
         return None;
     }
     let (type_, explained) = if ingested.reason == INGEST_ERROR {
         (STALLED, ingested)
-    } else if is_held {
+    } else if is_stuck {
         (STALLED, ready)
     } else {
         (RECONCILING, ready)

@@ -34,6 +34,12 @@ pub struct Shape {
     /// A JSON pointer into the report's detail, to the reason why the pod does not enforce what it has ingested. The message
     /// of `Enforced` ends with the first one.
     pub idle_reason: Option<String>,
+    /// A value at a JSON pointer into the report's detail, by which a pod says that it will not enforce what it has ingested before
+    /// a user acts, see [`Shape::idle_until_changed`].
+    pub idle_until_changed: Option<(String, Value)>,
+    /// A value at a JSON pointer into the report's detail, by which a pod says that the parent asks nothing of the pods, see
+    /// [`Shape::nothing_to_enforce`].
+    pub nothing_to_enforce: Option<(String, Value)>,
     /// Most entries of `byPod`. With more pods, those that fail or are behind come first. Default 20.
     pub by_pod_limit: usize,
     /// True if the status has a `summary`, see [`Shape::summary`].
@@ -58,6 +64,8 @@ impl Shape {
             enforcing: BTreeSet::new(),
             enforced_field: None,
             idle_reason: None,
+            idle_until_changed: None,
+            nothing_to_enforce: None,
             by_pod_limit: 20,
             summary: false,
             rollout: Rollout::Immediate,
@@ -104,6 +112,22 @@ impl Shape {
     #[must_use]
     pub fn idle_reason(mut self, pointer: impl Into<String>) -> Self {
         self.idle_reason = Some(pointer.into());
+        self
+    }
+
+    /// Sets how the detail says that a pod will not enforce what it has ingested before a user acts, such as a parent that asks for
+    /// what no pod of this release does: a value at a JSON pointer. The parent is then `Stalled`, not `Reconciling`.
+    #[must_use]
+    pub fn idle_until_changed(mut self, pointer: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.idle_until_changed = Some((pointer.into(), value.into()));
+        self
+    }
+
+    /// Sets how the detail says that the parent asks nothing of the pods that enforce, such as a rule for a command line alone: a
+    /// value at a JSON pointer. If all of them say so, `Enforced` is false with the reason `NothingToEnforce`, and `Ready` is true.
+    #[must_use]
+    pub fn nothing_to_enforce(mut self, pointer: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.nothing_to_enforce = Some((pointer.into(), value.into()));
         self
     }
 

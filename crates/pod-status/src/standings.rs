@@ -12,14 +12,19 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::answer::NOTHING_TO_ENFORCE;
 use crate::parent::{ParentKind, ParentRef};
 use crate::watermark::{HighWaterMark, HighWaterMarks, Waiting};
 
 /// The state of one parent as its status states it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Standing {
-    /// The condition that matters: `Enforced`, or `Ingested` for a kind that is not enforced.
+    /// The condition that matters is true, or there is nothing to enforce: `Enforced`, or `Ingested` for a kind that is not enforced.
     is_true: bool,
+    /// The condition is true.
+    claims: bool,
+    /// The status could not be read or written.
+    is_unwritable: bool,
     since: Option<Time>,
     /// The time since then.
     age: Duration,
@@ -39,7 +44,7 @@ impl Standing {
 
     /// The generation of which the status claims that it is enforced.
     pub(crate) fn claimed(&self) -> Option<i64> {
-        self.generation.filter(|_| self.is_true)
+        self.generation.filter(|_| self.claims)
     }
 
     /// Sets the pods that the parent waits for, if it does.
@@ -64,9 +69,12 @@ impl Standing {
         };
         let activation = status.get("activation").and_then(|activation| activation.get("generation"));
         let age = now.0.duration_since(condition.last_transition_time.0);
+        let claims = condition.status == "True";
         Self {
             activated: activation.and_then(Value::as_i64),
-            is_true: condition.status == "True",
+            is_true: claims || condition.reason == NOTHING_TO_ENFORCE,
+            claims,
+            is_unwritable: false,
             generation: condition.observed_generation,
             // Clocks of two machines differ: a time that is yet to come is now.
             age: Duration::try_from(age).unwrap_or_default(),
@@ -120,7 +128,7 @@ impl Standings {
     pub(crate) fn fails(&mut self, parent: &ParentRef, reason: &str) {
         self.undecided.remove(parent);
         let message = format!("its status cannot be read or written: {reason}");
-        self.waits(parent, Standing { message, ..Standing::default() });
+        self.waits(parent, Standing { message, is_unwritable: true, ..Standing::default() });
     }
 
     /// There is no such parent, or its status is not to be written.
@@ -141,9 +149,9 @@ impl Standings {
     /// transition time from `Unknown` to `False` too.
     fn waits(&mut self, parent: &ParentRef, standing: Standing) {
         let now = Instant::now();
-        let Standing { since, age, message, pods, .. } = standing;
+        let Standing { since, age, message, pods, is_unwritable, .. } = standing;
         let began = now.checked_sub(age).unwrap_or(now);
-        let mut waiting = Waiting { parent: parent.clone(), since, pods, message, began };
+        let mut waiting = Waiting { parent: parent.clone(), since, pods, message, began, is_unwritable };
         let known = self.kinds.entry(parent.into()).or_default().entry(parent.clone()).or_default();
         if let Some(known) = known {
             waiting.began = waiting.began.min(known.began);
@@ -177,6 +185,7 @@ impl Standings {
         HighWaterMark {
             enforced: parents.values().filter(|waiting| waiting.is_none()).count(),
             total: parents.len(),
+            unwritable: parents.values().flatten().filter(|waiting| waiting.is_unwritable).count(),
             is_listed: self.listed.contains(kind),
             oldest: oldest.cloned(),
         }

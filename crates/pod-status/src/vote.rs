@@ -97,6 +97,12 @@ impl Vote<'_> {
         self.entry.is_some_and(|entry| entry.generation == generation)
     }
 
+    /// Returns true if the detail has this value at its JSON pointer.
+    pub(crate) fn says(&self, statement: Option<&(String, Value)>) -> bool {
+        let detail = self.entry.map(|entry| &entry.detail);
+        detail.zip(statement).is_some_and(|(detail, (pointer, value))| detail.pointer(pointer) == Some(value))
+    }
+
     /// Returns true if the member has an operation that enforces.
     pub(crate) fn can_enforce(&self, shape: &Shape) -> bool {
         !self.member.operations.is_disjoint(&shape.enforcing)

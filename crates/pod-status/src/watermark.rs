@@ -72,10 +72,12 @@ impl HighWaterMarks {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct HighWaterMark {
-    /// Parents whose present generation is enforced by all pods.
+    /// Parents whose present generation is enforced by all pods, or asks nothing of them.
     pub enforced: usize,
     /// All parents that are known, also those whose status could not be read or written.
     pub total: usize,
+    /// Those of them whose status could not be read or written.
+    pub unwritable: usize,
     /// These are all parents that there are: the host has said so, by [`crate::ParentChanges::listed`].
     pub is_listed: bool,
     /// The parent that has waited longest.
@@ -97,6 +99,8 @@ pub struct Waiting {
     pub message: String,
     /// The same time by the clock of this process.
     pub(crate) began: tokio::time::Instant,
+    /// Its status could not be read or written.
+    pub(crate) is_unwritable: bool,
 }
 
 impl HighWaterMark {
@@ -110,6 +114,7 @@ impl HighWaterMark {
         Self {
             enforced: self.enforced.saturating_add(other.enforced),
             total: self.total.saturating_add(other.total),
+            unwritable: self.unwritable.saturating_add(other.unwritable),
             is_listed: self.is_listed && other.is_listed,
             oldest: self.oldest.into_iter().chain(other.oldest).min_by_key(|waiting| waiting.began),
         }
@@ -143,6 +148,7 @@ impl HighWaterMark {
         };
         parents("enforced", self.enforced);
         parents("waiting", self.total.saturating_sub(self.enforced));
+        metrics::gauge!("pod_status_unwritable_parents", &labels).set(small(self.unwritable));
         metrics::gauge!("pod_status_oldest_waiting_seconds", &labels).set(oldest_seconds);
         let pods = self.oldest.as_ref().map_or(0, |oldest| oldest.pods.len());
         metrics::gauge!("pod_status_oldest_waiting_pods", &labels).set(small(pods));

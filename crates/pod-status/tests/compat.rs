@@ -63,6 +63,7 @@ fn key() -> ParentKey {
 fn status(generation: i64, members: &[Member], entries: &[(usize, Entry)]) -> Value {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("g", "v1", "Policy"));
     let shape = Shape::new(resource, "policyUID").enforced_by(["webhook"]).enforced_field("enforced");
+    let shape = shape.idle_until_changed("/word", "never").nothing_to_enforce("/word", "nothing");
     let reported: Vec<Reported> = entries
         .iter()
         .map(|(member, entry)| Reported::new(members[*member].clone(), entry.clone()))
@@ -84,6 +85,7 @@ fn health_checks_and_kubectl_wait_conclude_the_truth() {
     let audit = [Member::new("a", "i1").operations(["audit"])];
     let enforces = |generation| Entry::new(key(), generation).detail(json!({"enforced": true}));
     let idle = Entry::new(key(), 2).detail(json!({"enforced": false}));
+    let says = |word| Entry::new(key(), 2).detail(json!({"enforced": false, "word": word}));
     let fails = Entry::new(key(), 2).errors(vec![PodError::new("ingest_error", "no")]);
     let retried = PodError::new("sync_error", "not served").class(Failure::Transient);
     let retries = Entry::new(key(), 2).errors(vec![retried]);
@@ -106,6 +108,12 @@ fn health_checks_and_kubectl_wait_conclude_the_truth() {
         ("before any pod has looked, by the schema's default", json!({"observedGeneration": -1}), WAITS),
         ("one fails", status(2, &members, &[(0, enforces(2)), (1, fails)]), FAILED),
         ("one tries again", status(2, &members, &[(0, enforces(2)), (1, retries)]), WAITS),
+        ("one will never enforce it", status(2, &members, &[(0, enforces(2)), (1, says("never"))]), FAILED),
+        (
+            "there is nothing to enforce",
+            status(2, &members, &[(0, says("nothing")), (1, says("nothing"))]),
+            DONE,
+        ),
         ("no pod enforces", status(2, &audit, &[(0, enforces(2))]), NO_POD),
         ("all enforce it", status(2, &members, &[(0, enforces(2)), (1, enforces(2))]), DONE),
     ];
@@ -119,7 +127,8 @@ fn health_checks_and_kubectl_wait_conclude_the_truth() {
     for ((name, status, expected), verdict) in cases.iter().zip(verdicts) {
         println!("{name}: kstatus {}, Flux {}, Argo CD {}", verdict[0], verdict[1], verdict[2]);
         assert_eq!(verdict, *expected, "{name}: {status:#}");
-        assert_eq!(waits(2, status), *expected != DONE, "{name}: {status:#}");
+        let is_enforced = *expected == DONE && *name != "there is nothing to enforce";
+        assert_eq!(waits(2, status), !is_enforced, "{name}: {status:#}");
     }
 }
 

@@ -134,9 +134,9 @@ impl ConstraintCrds {
         self.seen.keys().map(String::as_str)
     }
 
-    /// The API server's reason for not serving a CRD.
-    pub(super) fn trouble(&self, name: &str) -> Option<&str> {
-        self.seen.get(name)?.trouble.as_deref()
+    /// The API server's reason for not serving a CRD, and whether another CRD has its names.
+    pub(super) fn trouble(&self, name: &str) -> Option<(&str, bool)> {
+        self.seen.get(name)?.trouble.as_ref().map(|(reason, is_conflict)| (reason.as_str(), *is_conflict))
     }
 
     /// The form that the API server keeps of `desired`, where it is known to differ.

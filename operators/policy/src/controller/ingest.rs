@@ -31,6 +31,7 @@ use crate::handle::{InForce, PolicyPublisher};
 
 use super::crds::{ConstraintCrds, CrdEvent, watch_crds};
 use super::kinds::{BREAK_GLASS, CONFIG, NAMESPACE, OtherVersions, SYNC_SET, TEMPLATE};
+use super::points::Obstacle;
 use super::status::Outcome;
 
 /// Outcomes that may wait for the next policy set. While events keep coming the loop prefers them, and this is
@@ -246,9 +247,9 @@ impl Ingest {
     }
 
     /// Returns why requests are not judged although policies are in force; `None` when they are.
-    fn not_judged(&self) -> Option<String> {
+    fn not_judged(&self) -> Option<Obstacle> {
         let suspension = self.suspensions.text.as_ref().map(ToString::to_string);
-        suspension.or_else(|| self.registration.borrow().clone())
+        suspension.or_else(|| self.registration.borrow().clone()).map(Obstacle::waits)
     }
 
     /// Requests are judged again, or no longer: everything that is in force is reported anew.

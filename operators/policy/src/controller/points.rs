@@ -6,6 +6,31 @@ use constraint_framework::api::{ConstraintSpec, EnforcementPointStatus};
 use constraint_framework::review::EnforcementPoint;
 use serde_json::{Value, json};
 
+/// The state of a point that does not enforce before a user acts, and of one that waits.
+pub(super) const LASTS: &str = "error";
+const WAITS: &str = "waiting";
+/// The state of a point that is not in the cluster.
+pub(super) const NOT_IN_CLUSTER: &str = "notInCluster";
+
+/// The reason why the webhook does not judge by a constraint that is ingested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Obstacle {
+    message: String,
+    state: &'static str,
+}
+
+impl Obstacle {
+    /// It ends by itself, or the operator notices its end.
+    pub(super) fn waits(message: String) -> Self {
+        Self { message, state: WAITS }
+    }
+
+    /// It lasts until a user corrects something.
+    pub(super) fn lasts(message: String) -> Self {
+        Self { message, state: LASTS }
+    }
+}
+
 /// The enforcement points by which a constraint is to be enforced.
 ///
 /// A constraint that names none means the webhook, and so does `*`: other points are then used where they run.
@@ -30,37 +55,47 @@ impl Points {
         Self(named.map(|point| if point.name == "*" { webhook.to_owned() } else { point.name }).collect())
     }
 
-    /// The detail of a constraint's report: `enforced` when every point that it names enforces it.
-    ///
-    /// `unregistered` is the reason why the API server does not send requests to the webhook, if it does not.
-    pub(super) fn detail(&self, ingested: bool, unregistered: Option<&str>, generation: i64) -> Value {
-        let troubles: Vec<_> =
-            self.0.iter().filter_map(|point| trouble(point, unregistered, generation)).collect();
+    /// The detail of a constraint's report: `enforced` when every point in the cluster that it names enforces it. What lasts comes
+    /// first.
+    pub(super) fn detail(&self, ingested: bool, obstacle: Option<&Obstacle>, generation: i64) -> Value {
+        let mut troubles: Vec<_> =
+            self.0.iter().filter_map(|point| self.trouble(point, obstacle, generation)).collect();
+        troubles.sort_by_key(|trouble| trouble.state != LASTS);
         let enforced = ingested && troubles.is_empty();
         if troubles.is_empty() {
             return json!({ "enforced": enforced });
         }
         json!({ "enforced": enforced, "enforcementPointsStatus": troubles })
     }
-}
 
-fn trouble(point: &str, unregistered: Option<&str>, generation: i64) -> Option<EnforcementPointStatus> {
-    let (state, message) = if point == EnforcementPoint::WEBHOOK.name() {
-        ("waiting", unregistered?.to_owned())
-    } else if point == EnforcementPoint::AUDIT.name() {
-        // The condition `Audited` says how far it is.
-        return None;
-    } else if point == EnforcementPoint::GATOR.name() {
-        ("waiting", "it is evaluated by the command line, not in the cluster".to_owned())
-    } else {
-        ("error", "no pod of this release runs this enforcement point".to_owned())
-    };
-    Some(EnforcementPointStatus {
-        enforcement_point: point.to_owned(),
-        state: state.to_owned(),
-        message,
-        observed_generation: generation,
-    })
+    fn trouble(
+        &self,
+        point: &str,
+        obstacle: Option<&Obstacle>,
+        generation: i64,
+    ) -> Option<EnforcementPointStatus> {
+        let (state, message) = if point == EnforcementPoint::WEBHOOK.name() {
+            let Obstacle { message, state } = obstacle?;
+            (*state, message.as_str())
+        } else if point == EnforcementPoint::AUDIT.name() {
+            // The condition `Audited` says how far it is.
+            return None;
+        } else if point == EnforcementPoint::GATOR.name() {
+            if self.0.len() > 1 {
+                // Beside it there is a point in the cluster, of which `Enforced` speaks.
+                return None;
+            }
+            (NOT_IN_CLUSTER, "it is evaluated by the command line, not in the cluster")
+        } else {
+            (LASTS, "no pod of this release runs this enforcement point")
+        };
+        Some(EnforcementPointStatus {
+            enforcement_point: point.to_owned(),
+            state: state.to_owned(),
+            message: message.to_owned(),
+            observed_generation: generation,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -90,7 +125,12 @@ mod tests {
             assert_eq!(detail["enforcementPointsStatus"][0]["enforcementPoint"], names[0]);
             assert_eq!(detail["enforcementPointsStatus"][0]["observedGeneration"], 3);
         }
-        assert_eq!(scoped(&["audit.gatekeeper.sh"]).detail(true, Some("no"), 1), json!({"enforced": true}));
+        let no = Obstacle::waits("no".to_owned());
+        assert_eq!(scoped(&["audit.gatekeeper.sh"]).detail(true, Some(&no), 1), json!({"enforced": true}));
+        for other in ["audit.gatekeeper.sh", "validation.gatekeeper.sh"] {
+            let both = scoped(&["gator.gatekeeper.sh", other]);
+            assert_eq!(both.detail(true, None, 1), json!({"enforced": true}), "{other}");
+        }
         let both = scoped(&["validation.gatekeeper.sh", "vap.k8s.io"]).detail(true, None, 1);
         assert_eq!(both["enforced"], false);
         assert_eq!(both["enforcementPointsStatus"].as_array().unwrap().len(), 1);
@@ -98,8 +138,21 @@ mod tests {
 
     #[test]
     fn nothing_is_enforced_while_the_webhook_is_not_registered() {
-        let detail = Points::default().detail(true, Some("the configuration was deleted"), 1);
+        let deleted = Obstacle::waits("the configuration was deleted".to_owned());
+        let detail = Points::default().detail(true, Some(&deleted), 1);
         assert_eq!(detail["enforced"], false);
         assert_eq!(detail["enforcementPointsStatus"][0]["message"], "the configuration was deleted");
+    }
+
+    #[test]
+    fn what_lasts_until_a_user_acts_comes_before_what_waits() {
+        let points = scoped(&["validation.gatekeeper.sh", "vap.k8s.io"]);
+        let detail = points.detail(true, Some(&Obstacle::waits("soon".to_owned())), 1);
+        let states = ["/enforcementPointsStatus/0/state", "/enforcementPointsStatus/1/state"];
+        assert_eq!(states.map(|state| detail.pointer(state).unwrap()), ["error", "waiting"]);
+        let detail = Points::default().detail(true, Some(&Obstacle::lasts("broken".to_owned())), 1);
+        assert_eq!(detail.pointer(states[0]).unwrap(), "error");
+        let detail = scoped(&["gator.gatekeeper.sh"]).detail(true, None, 1);
+        assert_eq!(detail.pointer(states[0]).unwrap(), "notInCluster");
     }
 }

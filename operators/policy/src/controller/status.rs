@@ -9,6 +9,7 @@ use pod_status::{ParentKey, ParentRef, PodError, Shape, Shapes, StatusReporter};
 use serde_json::{Value, json};
 
 use super::kinds::{CONFIG, OtherVersions, SYNC_SET, TEMPLATE};
+use super::points::{LASTS, NOT_IN_CLUSTER};
 
 /// The layout of `status.byPod`, which is Gatekeeper's, and the conditions that go with it.
 pub fn shapes(versions: OtherVersions) -> impl Shapes {
@@ -33,6 +34,8 @@ fn enforced(shape: Shape) -> Shape {
         .enforced_by(["webhook"])
         .summary()
         .idle_reason("/enforcementPointsStatus/0/message")
+        .idle_until_changed("/enforcementPointsStatus/0/state", LASTS)
+        .nothing_to_enforce("/enforcementPointsStatus/0/state", NOT_IN_CLUSTER)
 }
 
 /// SyncSets and the Config are ingested; they enforce nothing by themselves.
@@ -47,7 +50,7 @@ pub(super) struct Outcome {
     pub(super) generation: i64,
     pub(super) source: ReadinessSource,
     /// The reason why it is not in force, if it is not. The class is the one for readiness: a pod that starts does not wait for
-    /// what is permanent. An error may be milder ([`retried`]).
+    /// what is permanent. Each error has its own, which the conditions follow.
     pub(super) failure: Option<(Failure, Vec<PodError>)>,
     pub(super) detail: Value,
 }
@@ -63,9 +66,6 @@ impl Outcome {
         let reason = errors.first().map(|error| error.message.clone()).unwrap_or_default();
         let reference = &parent.reference;
         tracing::warn!(kind = reference.kind, name = reference.name, reason, "not ingested");
-        let is_retried = failure == Failure::Transient;
-        let errors = errors.into_iter().map(|error| if is_retried { retried(error) } else { error });
-        let errors = errors.collect();
         reporter.ingested(&parent, generation, Err(errors), detail);
         source.fail(&parent, generation, failure, reason);
     }

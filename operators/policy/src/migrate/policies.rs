@@ -197,8 +197,11 @@ fn elsewhere(constraint: &Value) -> Vec<(Rule, String)> {
         }
         _ => {}
     }
-    if has(EnforcementPoint::GATOR) {
-        let message = format!("the point {} is the command line's: {waits}", EnforcementPoint::GATOR.name());
+    if has(EnforcementPoint::GATOR) && names.len() == 1 {
+        let message = format!(
+            "its only enforcement point is the command line's, {}: nothing enforces it in the cluster, and Enforced stays False",
+            EnforcementPoint::GATOR.name()
+        );
         found.push((Rule::CommandLinePoint, message));
     }
     found
@@ -277,8 +280,13 @@ mod tests {
         assert_eq!(of(&[&["vap.k8s.io"]]), [Rule::OnlyAdmissionPolicy]);
         assert_eq!(of(&[&["vap.k8s.io"], &["audit.gatekeeper.sh"]]), [Rule::AdmissionPolicyPoint]);
         assert_eq!(of(&[&["validation.gatekeeper.sh", "vap.k8s.io"]]), [Rule::AdmissionPolicyPoint]);
-        assert_eq!(of(&[&["*"], &["gator.gatekeeper.sh"]]), [Rule::CommandLinePoint]);
-        for points in [&[][..], &[&["*"][..]], &[&["audit.gatekeeper.sh", "validation.gatekeeper.sh"]]] {
+        assert_eq!(of(&[&["gator.gatekeeper.sh"]]), [Rule::CommandLinePoint]);
+        for points in [
+            &[][..],
+            &[&["*"][..], &["gator.gatekeeper.sh"]][..],
+            &[&["*"][..]],
+            &[&["audit.gatekeeper.sh", "validation.gatekeeper.sh"]],
+        ] {
             assert_eq!(of(points), [], "{points:?}");
         }
     }

@@ -134,6 +134,38 @@ fn kstatus_takes_a_parent_for_in_progress_failed_or_current_exactly_when_it_is()
     assert_eq!(kstatus(1, &json!({"observedGeneration": -1})), "InProgress");
 }
 
+/// The verdict of kstatus, `Enforced` and `Ready` with the reason of the former, and the progress; pods say these words about
+/// generation 2.
+fn of_words(words: &[&str]) -> (&'static str, String, Option<&'static str>) {
+    let shape = shape(Some("enforced")).idle_reason("/why").idle_until_changed("/word", "never");
+    let shape = shape.nothing_to_enforce("/word", "nothing");
+    let members: Vec<Member> = (0..words.len()).map(|n| member(&n.to_string(), "i0", &["webhook"])).collect();
+    let reported = members.iter().zip(words).map(|(member, word)| {
+        let detail = json!({"enforced": *word == "yes", "word": word, "why": format!("because {word}")});
+        Reported::new(member.clone(), Entry::new(key("u0"), 2).detail(detail))
+    });
+    let reported: Vec<_> = reported.collect();
+    let status = written(aggregate(&shape, &Parent::new(key("u0"), 2), &members, &reported, &at(1)));
+    let enforced = condition(&status, "Enforced");
+    let claims = format!("{} {} {}", enforced.status, condition(&status, "Ready").status, enforced.reason);
+    let progress = progress(&status).map(|(type_, ..)| type_);
+    (kstatus(2, &Value::Object(status)), claims, progress)
+}
+
+#[test]
+fn a_pod_that_will_never_enforce_stalls_and_one_with_nothing_to_enforce_is_done() {
+    for (words, verdict, claims, progress) in [
+        (&["yes", "yes"][..], "Current", "True True EnforcedByAllPods", None),
+        (&["yes", "later"], "InProgress", "False False NotEnforcing", Some("Reconciling")),
+        (&["yes", "never"], "Failed", "False False NotEnforcing", Some("Stalled")),
+        (&["later", "never"], "Failed", "False False NotEnforcing", Some("Stalled")),
+        (&["nothing", "nothing"], "Current", "False True NothingToEnforce", None),
+        (&["nothing", "later"], "InProgress", "False False NotEnforcing", Some("Reconciling")),
+    ] {
+        assert_eq!(of_words(words), (verdict, claims.to_owned(), progress), "{words:?}");
+    }
+}
+
 /// `Reconciling` or `Stalled`, and its reason, of a rollout whose pod `b` has not ingested generation 2 after 70 seconds.
 fn overdue(rollout: Rollout, b: Option<Vec<PodError>>, fence: Option<u64>) -> (&'static str, String) {
     let (mut members, mut reported) = pods(&[Some(vec![]), b]);

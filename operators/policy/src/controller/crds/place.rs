@@ -26,6 +26,8 @@ pub(in crate::controller) enum Placed {
     Superseded,
     /// Nothing can be done until a user acts.
     Refused(String),
+    /// The API server refuses it by a missing right or an admission webhook.
+    Forbidden(String),
     /// It may work later.
     Failed(String),
 }
@@ -55,7 +57,8 @@ pub(in crate::controller) async fn place(
             }
             Err(error) => {
                 let text = format!("the CRD {} could not be written: {}", desired.name, reason(&error));
-                return Placed::Failed(text);
+                let is_forbidden = matches!(&error, kube::Error::Api(status) if status.code == 403);
+                return if is_forbidden { Placed::Forbidden(text) } else { Placed::Failed(text) };
             }
             Ok(placed) => return placed,
         }

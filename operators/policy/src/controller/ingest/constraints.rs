@@ -10,7 +10,7 @@ use serde_json::Value;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
-use crate::controller::points::Points;
+use crate::controller::points::{Obstacle, Points};
 use crate::controller::status::{Outcome, pod_error, pod_errors, retried};
 
 use super::Ingest;
@@ -126,8 +126,10 @@ impl Ingest {
     }
 
     fn constraint_outcome(&mut self, id: &ConstraintRef, error: Option<&IngestError>) {
-        let not_judged =
-            self.not_judged().or_else(|| self.outdated(&id.kind)).or_else(|| self.unsynced(&id.kind));
+        let not_judged = self
+            .not_judged()
+            .or_else(|| self.outdated(&id.kind))
+            .or_else(|| self.unsynced(&id.kind).map(Obstacle::waits));
         let without_template = is_without_template(error);
         let class = self.missing_template(&id.kind).filter(|_| without_template);
         let source = self.constraints_source(&id.kind).cloned();
@@ -135,14 +137,14 @@ impl Ingest {
         let errors = match (&known.unreadable, error) {
             (Some(reason), _) => vec![pod_error("create_error", reason.clone())],
             (None, None) => Vec::new(),
-            // It is taken in when its template comes.
-            (None, Some(error)) if without_template && class.is_none() => {
+            // It is taken in when its template comes, or is in force.
+            (None, Some(error)) if without_template && class != Some(Failure::Permanent) => {
                 pod_errors(error).into_iter().map(retried).collect()
             }
             (None, Some(error)) => pod_errors(error),
         };
         known.is_good = errors.is_empty();
-        let detail = known.points.detail(errors.is_empty(), not_judged.as_deref(), known.generation);
+        let detail = known.points.detail(errors.is_empty(), not_judged.as_ref(), known.generation);
         let failure = (!errors.is_empty()).then_some((class.unwrap_or(Failure::Permanent), errors));
         let (parent, generation) = (known.key.clone(), known.generation);
         self.outcomes.push(Outcome { parent, generation, source, failure, detail });

@@ -12,7 +12,7 @@ use pod_status::{MissingSemantics, ReadinessTracker};
 
 use crate::controller::crds::{crd_name, template_of};
 use crate::controller::kinds::{OtherVersions, constraint, parent_kind};
-use crate::controller::status::pod_error;
+use crate::controller::status::{pod_error, retried};
 
 use super::Ingest;
 
@@ -160,7 +160,7 @@ impl Ingest {
             _ if watched.listed => self.template_outcome(template, None),
             Some(reason) => {
                 let reason = format!("the constraints of kind {kind} cannot be listed: {reason}");
-                let errors = vec![pod_error("ingest_error", reason)];
+                let errors = vec![retried(pod_error("ingest_error", reason))];
                 self.template_outcome(template, Some((Failure::Transient, errors)));
             }
             None => {}

@@ -4,19 +4,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pod_status::PodError;
 use pod_status::readiness::Failure;
 use tokio::time::Instant;
 
 use crate::controller::crds::{Comparison, CrdEvent, Desired, Placed, template_of};
 use crate::controller::kinds::constraint;
 use crate::controller::repairs;
-use crate::controller::status::pod_error;
+use crate::controller::status::{pod_error, retried};
 use crate::established::ESTABLISH;
 
 use super::Ingest;
 use super::gauges::count_ingestion;
 use super::templates::Known;
 
+/// A refusal by a missing right or a webhook that lasts this long is not going to end before a user acts. An API server that has just
+/// started refuses everything until it knows all rights.
+const FORBIDDEN: Duration = Duration::from_secs(60);
 /// A CRD that stayed as it was for this long is repaired without a wait.
 const QUIET: Duration = Duration::from_secs(60);
 
@@ -91,7 +95,10 @@ impl Ingest {
         repairs::note("constraint CRD", &desired.name);
         let reason =
             format!("another client changed or deleted the CRD {}; it is being restored", desired.name);
-        self.template_outcome(name, Some((Failure::Transient, vec![pod_error("update_error", reason)])));
+        self.template_outcome(
+            name,
+            Some((Failure::Transient, vec![retried(pod_error("update_error", reason))])),
+        );
     }
 
     fn await_service(&mut self, name: &str) {
@@ -107,10 +114,19 @@ impl Ingest {
         let Some(known) = self.templates.known.get_mut(name) else { return };
         known.job = None;
         let Some(desired) = known.desired.clone() else { return };
-        let trouble = self.crds.trouble(&desired.name).unwrap_or("look at its conditions");
+        let (trouble, is_conflict) = match self.crds.trouble(&desired.name) {
+            Some((trouble, is_conflict)) => (trouble, is_conflict),
+            None => ("look at its conditions", false),
+        };
         let reason =
             format!("the CRD {} is not served after {} s: {trouble}", desired.name, ESTABLISH.as_secs());
-        self.template_outcome(name, Some((Failure::Transient, vec![pod_error("create_error", reason)])));
+        let error = pod_error("create_error", reason);
+        // Another CRD has the names: that ends when a user renames or deletes one of them.
+        let failure = match is_conflict {
+            true => (Failure::Permanent, vec![error]),
+            false => (Failure::Transient, vec![retried(error)]),
+        };
+        self.template_outcome(name, Some(failure));
         self.place(name);
     }
 
@@ -119,6 +135,7 @@ impl Ingest {
         known.job = None;
         match placed {
             Placed::Done(observed, wrote) => {
+                known.forbidden_since = None;
                 if wrote {
                     tracing::info!(crd = desired.name, "constraint CRD written");
                 }
@@ -127,13 +144,23 @@ impl Ingest {
             }
             // The event of the version in charge is on its way; until it is here this is tried again, more slowly.
             Placed::Superseded => self.retry_placing(name),
-            Placed::Refused(reason) => self.placing_failed(name, Failure::Permanent, reason),
-            Placed::Failed(reason) => self.placing_failed(name, Failure::Transient, reason),
+            Placed::Refused(reason) => {
+                self.placing_failed(name, Failure::Permanent, pod_error("create_error", reason));
+            }
+            Placed::Forbidden(reason) => {
+                let since = *known.forbidden_since.get_or_insert_with(Instant::now);
+                let error = pod_error("create_error", reason);
+                let error = if since.elapsed() < FORBIDDEN { retried(error) } else { error };
+                self.placing_failed(name, Failure::Transient, error);
+            }
+            Placed::Failed(reason) => {
+                self.placing_failed(name, Failure::Transient, retried(pod_error("create_error", reason)));
+            }
         }
     }
 
-    fn placing_failed(&mut self, name: &str, failure: Failure, reason: String) {
-        self.template_outcome(name, Some((failure, vec![pod_error("create_error", reason)])));
+    fn placing_failed(&mut self, name: &str, failure: Failure, error: PodError) {
+        self.template_outcome(name, Some((failure, vec![error])));
         self.retry_placing(name);
     }
 

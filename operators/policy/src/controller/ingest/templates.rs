@@ -12,7 +12,7 @@ use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
 use crate::controller::crds::Desired;
 use crate::controller::kinds::parent_kind;
-use crate::controller::points::Points;
+use crate::controller::points::{Obstacle, Points};
 use crate::controller::status::{Outcome, pod_errors, template_detail};
 
 use super::Ingest;
@@ -43,6 +43,8 @@ pub(super) struct Known {
     /// The job in progress; replacing it cancels the one before.
     pub(super) job: Option<Job>,
     pub(super) attempts: u32,
+    /// Since when the API server refuses to write the CRD, by a missing right or a webhook.
+    pub(super) forbidden_since: Option<Instant>,
     /// The CRD of this version is as asked for, and its policy is in force.
     pub(super) placed: bool,
     /// The reason why this version is not in force. A pod that has the version before goes on with it; one that starts
@@ -127,6 +129,7 @@ impl Ingest {
             desired: None,
             job: Some(job),
             attempts: 0,
+            forbidden_since: None,
             placed: false,
             failed: None,
             placed_at: None,
@@ -204,7 +207,7 @@ impl Ingest {
             generation: known.generation,
             source: self.templates.source.clone(),
             detail: template_detail(
-                Points::default().detail(failure.is_none(), not_judged.as_deref(), known.generation),
+                Points::default().detail(failure.is_none(), not_judged.as_ref(), known.generation),
                 compiled.into_iter().flat_map(CompiledTemplate::warnings),
             ),
             failure,
@@ -221,11 +224,11 @@ impl Ingest {
 
     /// Returns why the constraints of a kind are not enforced by the present version of their template, if it is
     /// broken.
-    pub(super) fn outdated(&self, constraint_kind: &str) -> Option<String> {
+    pub(super) fn outdated(&self, constraint_kind: &str) -> Option<Obstacle> {
         let known = self.templates.known.get(&constraint_kind.to_lowercase())?;
         (known.failed == Some(Failure::Permanent)).then(|| {
-            "the present version of its template cannot be ingested; the version before is in force in pods that have it"
-                .to_owned()
+            let message = "the present version of its template cannot be ingested; the version before is in force in pods that have it";
+            Obstacle::lasts(message.to_owned())
         })
     }
 }
