@@ -47,6 +47,18 @@ pub(crate) enum Written {
     Gone,
     /// The parent was written by another client after it was read.
     Stale,
+    /// The parent is there, and its kind has no subresource `status`: its status cannot be written.
+    NoSubresource {
+        /// The stored status, which cannot be corrected, says `Enforced=True`.
+        claims: bool,
+    },
+}
+
+impl Written {
+    /// Returns true if no status claims of a pod what it has given up.
+    pub(crate) fn is_settled(&self) -> bool {
+        matches!(self, Self::Done(..) | Self::Gone | Self::NoSubresource { claims: false })
+    }
 }
 
 /// The work left for a parent whose status is right.
@@ -219,7 +231,7 @@ impl Cluster {
             let sorted =
                 self.sort_applied(&job.count, direct::read(shape, reference, &parent.stored.status)).await?;
             if !sorted.dead.is_empty() {
-                return self.remove_applied(&api, &object, &parent.stored.status, &sorted.dead).await;
+                return self.remove_applied(&api, &object, &parent, &sorted.dead).await;
             }
             members.to_mut().extend(sorted.unregistered);
             (reports, applied) = (&[], sorted.reported);
@@ -265,7 +277,7 @@ impl Cluster {
                 Ok(done)
             }
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Gone),
+            Err(kube::Error::Api(status)) if status.code == 404 => not_found(api, parent).await,
             Err(error) => Err(error),
         }
     }
@@ -290,6 +302,19 @@ async fn read(api: &Api<DynamicObject>, name: &str) -> kube::Result<Option<Dynam
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         read => read,
     }
+}
+
+/// Tells a parent that is gone from a kind without the subresource `status`: the answer to a write of the status is the same.
+async fn not_found(api: &Api<DynamicObject>, parent: &Parent) -> kube::Result<Written> {
+    Ok(match read(api, &parent.key.reference.name).await? {
+        None => Written::Gone,
+        Some(found) if found.metadata.uid.as_ref() == Some(&parent.key.uid) => {
+            let enforced = parent.stored.condition("Enforced");
+            let claims = enforced.is_some_and(|enforced| enforced.get("status") == Some(&json!("True")));
+            Written::NoSubresource { claims }
+        }
+        Some(_) => Written::Stale,
+    })
 }
 
 fn count_write<T>(verb: &'static str, written: &kube::Result<T>) {

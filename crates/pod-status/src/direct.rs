@@ -21,6 +21,7 @@ use crate::identity::PodIdentity;
 use crate::name::label_value;
 use crate::pace::answered_within;
 use crate::parent::{ParentKey, ParentRef};
+use crate::reason::no_subresource;
 use crate::report::{Entry, Member, PodReport};
 use crate::shape::Shape;
 use crate::vote::Reported;
@@ -138,6 +139,10 @@ impl DirectEntries {
         let (uid, applied) = (Some(about.parent.uid.clone()), Some((value.clone(), report.clone())));
         let place = Place { shape, parent, uid, applied };
         let Some(stored) = self.patch(&place, status, limit).await? else {
+            if self.is_there(&place, limit).await? {
+                // Refused for this entry alone.
+                return Err(no_subresource(&about.parent.reference.kind, 422));
+            }
             self.places.remove(&shard);
             return Ok(Written::Done);
         };
@@ -176,6 +181,16 @@ impl DirectEntries {
             Ok(stored) => Ok(Some(stored)),
             Err(kube::Error::Api(status)) if status.code == 404 || status.is_conflict() => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Returns true if the very parent exists.
+    async fn is_there(&self, place: &Place, limit: Duration) -> kube::Result<bool> {
+        let Some(shape) = self.shapes.get(place.shape) else { return Ok(false) };
+        let api = shape.api(&self.client, &place.parent);
+        match answered_within(limit, api.get_opt(&place.parent.name)).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+            found => Ok(found?.is_some_and(|found| found.metadata.uid == place.uid)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use kube::core::Status;
 use tokio::time::error::Elapsed;
 
 /// The longest text. A proxy may answer with a page of HTML.
@@ -17,6 +18,14 @@ pub(crate) fn reason(error: &kube::Error) -> String {
         error => error.source().map_or_else(|| error.to_string(), causes),
     };
     text.chars().take(LONGEST).collect()
+}
+
+/// The answer of an API server that serves a kind without the subresource `status`, in words.
+pub(crate) fn no_subresource(kind: &str, code: u16) -> kube::Error {
+    let message = format!(
+        "{kind} is served without the subresource status: its CustomResourceDefinition must have subresources: {{status: {{}}}}"
+    );
+    kube::Error::Api(Status::failure(&message, "NotFound").with_code(code).boxed())
 }
 
 /// The code for the label of a metric. The client does not show which code a success had.

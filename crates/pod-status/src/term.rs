@@ -27,7 +27,7 @@ use crate::membership::Count;
 use crate::pace::{Debounce, Retry};
 use crate::parent::ParentRef;
 use crate::parent_changes::ParentChanges;
-use crate::reason::reason;
+use crate::reason::{no_subresource, reason};
 use crate::registration::acknowledged;
 use crate::report::REGISTRATION;
 use crate::report_store::ReportStore;
@@ -322,7 +322,7 @@ impl<'a> Term<'a> {
 
     fn note_settled(&mut self, settled: Settled) {
         let Settled { parent, written, is_outdated, count } = settled;
-        if matches!(written, Ok(Written::Done(..) | Written::Gone)) {
+        if written.as_ref().is_ok_and(Written::is_settled) {
             self.acknowledgements.settled(&parent, &count);
         }
         if is_outdated {
@@ -354,16 +354,21 @@ impl<'a> Term<'a> {
             }
             // Decided on a parent that has changed since. The decision is not retried but made again.
             Ok(Written::Stale) => self.reports.touch(parent),
-            Err(error) => {
-                let delay = self.decisions.failed(parent.clone(), &error);
-                self.claims.remove(&parent);
-                let reason = reason(&error);
-                self.standings.fails(&parent, &reason);
-                let ParentRef { kind, namespace, name, .. } = &parent;
-                tracing::warn!(kind, namespace, name, reason, ?delay, "cannot write the status, will retry");
+            Ok(Written::NoSubresource { .. }) => {
+                let error = no_subresource(&parent.kind, 404);
+                self.note_failure(parent, &error);
             }
+            Err(error) => self.note_failure(parent, &error),
         }
         self.publish();
+    }
+
+    fn note_failure(&mut self, parent: ParentRef, error: &kube::Error) {
+        let (delay, reason) = (self.decisions.failed(parent.clone(), error), reason(error));
+        self.claims.remove(&parent);
+        self.standings.fails(&parent, &reason);
+        let ParentRef { kind, namespace, name, .. } = &parent;
+        tracing::warn!(kind, namespace, name, reason, ?delay, "cannot write the status, will retry");
     }
 
     /// Measures how far apart the pods switch to the generation that is activated.
@@ -388,8 +393,7 @@ impl<'a> Term<'a> {
     }
 
     fn failed(&mut self, error: &kube::Error) {
-        let delay = self.retry.after(error);
-        let now = Instant::now();
+        let (delay, now) = (self.retry.after(error), Instant::now());
         self.retry_at = now.checked_add(delay).unwrap_or(now);
         tracing::warn!(reason = reason(error), ?delay, "cannot count the pods, will retry");
     }

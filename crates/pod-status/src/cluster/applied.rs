@@ -3,11 +3,11 @@
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{Cluster, Written, count_write};
+use super::{Cluster, Written, count_write, not_found};
 use crate::membership::Count;
 use crate::pace::answered_patiently;
 use crate::report::Member;
-use crate::vote::Reported;
+use crate::vote::{Parent, Reported};
 
 /// The entries that pods have applied to a parent themselves.
 pub(super) struct Applied {
@@ -46,10 +46,10 @@ impl Cluster {
         &self,
         api: &Api<DynamicObject>,
         object: &DynamicObject,
-        status: &Value,
+        parent: &Parent,
         dead: &[usize],
     ) -> kube::Result<Written> {
-        let entries = status.get("byPod").and_then(Value::as_array);
+        let entries = parent.stored.status.get("byPod").and_then(Value::as_array);
         let entries = entries.into_iter().flatten().enumerate();
         let rest: Vec<&Value> =
             entries.filter(|(index, _)| !dead.contains(index)).map(|(_, entry)| entry).collect();
@@ -69,7 +69,7 @@ impl Cluster {
                 Ok(Written::Stale)
             }
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Written::Gone),
+            Err(kube::Error::Api(status)) if status.code == 404 => not_found(api, parent).await,
             Err(error) => Err(error),
         }
     }

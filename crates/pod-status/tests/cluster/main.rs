@@ -8,4 +8,5 @@ mod figures;
 mod gatekeeper_kinds;
 mod ownership;
 mod scene;
+mod subresource;
 mod transports;

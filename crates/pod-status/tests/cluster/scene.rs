@@ -25,6 +25,11 @@ pub fn policies() -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("test.webtroller.dev", "v1", "Policy"))
 }
 
+/// A kind that is first served without the subresource `status`.
+pub fn bares() -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk("test.webtroller.dev", "v1", "Bare"))
+}
+
 /// The status is open, as in every constraint that a template generates.
 fn policy_crd() -> Value {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -48,6 +53,7 @@ fn policy_crd() -> Value {
 fn shape(parent: &ParentRef) -> Option<Shape> {
     let resource = match parent.kind.as_str() {
         "Policy" => policies(),
+        "Bare" => bares(),
         "Ticket" => ApiResource::from_gvk(&GroupVersionKind::gvk("test.webtroller.dev", "v1", "Ticket")),
         _ => return None,
     };
@@ -127,7 +133,7 @@ impl Scene {
         (changes, task)
     }
 
-    fn idle_aggregator(&self, holder: &str) -> Aggregator {
+    pub fn idle_aggregator(&self, holder: &str) -> Aggregator {
         let identity = PodIdentity::detached(&self.namespace, holder, ["status"]);
         let mut claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
         claim.holder = holder.to_owned();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use metrics_exporter_prometheus::PrometheusBuilder;
 use pod_status::{
     Aggregator, AggregatorConfig, Follow, Followed, ParentChanges, ParentRef, PodIdentity, Selection, Shape,
 };
@@ -112,6 +113,45 @@ pub fn enforced(server: &Server, name: &str) -> (String, String) {
 
 pub fn is_true(server: &Server, name: &str) -> bool {
     enforced(server, name).0 == "True"
+}
+
+/// Such as Gatekeeper's own definition of a SyncSet, until ours is applied again. The answer is the same as for a parent that is gone.
+#[tokio::test(start_paused = true)]
+async fn a_kind_without_the_subresource_is_not_gone_and_has_its_status_when_it_has_the_subresource() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let server = Server::default();
+    put_policy(&server, "p", 1);
+    put_policy(&server, "q", 1);
+    put_member(&server, &run("a"), &["p", "q"], 1);
+    server.refuse("policies/p/status", 404, true);
+    let identity = PodIdentity::detached("ns", "one", ["status"]);
+    let aggregator = Aggregator::new(server.client("one"), AggregatorConfig::new(&identity, shape));
+    let (changes, marks) = (aggregator.parent_changes(), aggregator.high_water_marks());
+    changes.changed(parent("p"));
+    changes.changed(parent("q"));
+    let _aggregator = tokio::spawn(aggregator.run(CancellationToken::new()));
+    sleep(Duration::from_secs(600)).await;
+    assert!(is_true(&server, "q"), "no other parent waits for it");
+    let tried = |server: &Server| server.seen().iter().filter(|seen| seen.path.ends_with("p/status")).count();
+    let attempts = tried(&server);
+    assert!((10..30).contains(&attempts), "{attempts} attempts in ten minutes");
+    let mark = marks.borrow().of("test", "Policy");
+    assert_eq!((mark.enforced, mark.total, mark.unwritable), (1, 2, 1));
+    let message = mark.oldest.unwrap().message;
+    assert!(message.contains("without the subresource status"), "{message}");
+    let gauge = r#"pod_status_unwritable_parents{group="test",kind="Policy"}"#;
+    assert!(handle.render().contains(&format!("{gauge} 1")), "{}", handle.render());
+
+    server.refuse("policies/p/status", 404, false);
+    sleep(Duration::from_secs(65)).await;
+    assert!(is_true(&server, "p"), "nobody has announced it again");
+    assert!(handle.render().contains(&format!("{gauge} 0")), "{}", handle.render());
+    server.delete(&policy_path("p"));
+    changes.removed(&parent("p"));
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(marks.borrow().of("test", "Policy").total, 1, "a parent that is gone is forgotten");
 }
 
 #[tokio::test(start_paused = true)]
