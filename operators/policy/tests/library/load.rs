@@ -1,7 +1,8 @@
 //! Load on the webhook, beside Gatekeeper's on the same cluster with the same policies: requests a second, latency and memory at
 //! several numbers of connections, in turns; then the same with 500 policies of another kind, and a start with all of them.
 //!
-//! Run it with `--release`, on a machine that does nothing else: the client takes processor time too, more than webtroller.
+//! Run it with `--release`, on a machine that does nothing else. Each server has one core, the first, and the client another one, so that
+//! the client does not take the time of what it measures. Needs `taskset`.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,6 +24,20 @@ const CONNECTIONS: [usize; 4] = [1, 4, 16, 64];
 const PODS: usize = 100;
 /// Policies for another kind.
 const OTHERS: usize = 500;
+/// The core of the servers.
+const SERVER: &str = "0";
+
+/// Moves all threads of a process to these cores.
+fn pin(process: u32, cores: &str) {
+    let mut taskset = std::process::Command::new("taskset");
+    taskset.args(["--all-tasks", "--pid", "--cpu-list", cores, &process.to_string()]);
+    assert!(taskset.output().unwrap().status.success(), "{taskset:?}");
+}
+
+/// The last core. The first is that of the servers.
+fn last_core() -> usize {
+    std::thread::available_parallelism().unwrap().get() - 1
+}
 
 /// Duration of a round; `WEBTROLLER_LOAD_SECONDS` sets it, 5 s by default.
 fn round() -> Duration {
@@ -189,6 +204,9 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     };
     let reviews = reviews();
     alike(&ours, &theirs, &reviews).await;
+    let last = last_core();
+    pin(std::process::id(), &format!("{}-{last}", last.min(1)));
+    [&ours, &theirs].map(|target| pin(target.process, SERVER));
     let mut before = 0.0;
     for connections in CONNECTIONS {
         let (one, other) = (theirs.load(&reviews, connections).await, ours.load(&reviews, connections).await);
@@ -213,6 +231,8 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     );
     after.show(ours.name);
     operator.stop().await;
+    // A program that is started has the cores of the one that starts it.
+    pin(std::process::id(), &format!("{SERVER}-{last}"));
     start(&cluster).await;
 }
 
