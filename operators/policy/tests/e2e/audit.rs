@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use futures::{StreamExt, stream};
+use hyper::Method;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
@@ -387,4 +388,44 @@ async fn lists_and_watches_that_expire_or_lose_events_end_in_what_a_fresh_audit_
     cluster.must(&[&lease[..], &[&holder("")]].concat()).await;
     cluster.agrees(20).await;
     operator.stop().await;
+}
+
+#[tokio::test]
+async fn a_status_that_a_frozen_pod_writes_late_is_written_again() {
+    let cluster = Cluster::start().await;
+    let proxy = Scripted::start(&cluster.shipped).await;
+    let identity = ["webtroller-0", NAMESPACE, cluster.pod_uid.as_str()];
+    let flags = ["--audit-interval=0"];
+    let mut frozen = Operator::start_with(proxy.kubeconfig(), identity, &flags).await;
+    frozen.log("webhook registered").await;
+    cluster.must(&["create", "namespace", "shop"]).await;
+    cluster.must(&["wait", "--for=create", "-n", "shop", "configmap/kube-root-ca.crt"]).await;
+    cluster.apply(&config_map("gone", "")).await;
+    cluster.apply(&template("lacks")).await;
+    cluster.enforced("constrainttemplate/needslabel").await;
+    let mut late = proxy.hits();
+    proxy.once(Fate::Late, |method, path| {
+        *method == Method::PATCH
+            && path.contains("/status?")
+            && path.contains("fieldManager=webtroller-audit")
+    });
+    cluster.apply(&constraint("dryrun", "")).await;
+    late.wait_for(|hits| *hits == 1).await.unwrap();
+    frozen.signal("-STOP");
+
+    let uid = cluster.pod("webtroller-1").await;
+    let mut next = Operator::start_with(&cluster.shipped, ["webtroller-1", NAMESPACE, &uid], &flags).await;
+    let written = "audit results for constraint";
+    while next.log(written).await["constraint_violations"] != 2 {}
+    cluster.must(&["delete", "configmap", "gone", "-n", "shop"]).await;
+    while next.log(written).await["constraint_violations"] != 1 {}
+    let root = "dryrun kube-root-ca.crt: kube-root-ca.crt lacks the label team;";
+    cluster.violations(root).await;
+    proxy.release();
+    assert_eq!(next.log(written).await["constraint_violations"], 1, "the late one is replaced");
+    cluster.violations(root).await;
+
+    frozen.signal("-CONT");
+    frozen.stop().await;
+    next.stop().await;
 }
