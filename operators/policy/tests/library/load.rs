@@ -206,7 +206,9 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     alike(&ours, &theirs, &reviews).await;
     let last = last_core();
     pin(std::process::id(), &format!("{}-{last}", last.min(1)));
-    [&ours, &theirs].map(|target| pin(target.process, SERVER));
+    for target in [&ours, &theirs] {
+        pin(target.process, SERVER);
+    }
     let mut before = 0.0;
     for connections in CONNECTIONS {
         let (one, other) = (theirs.load(&reviews, connections).await, ours.load(&reviews, connections).await);
