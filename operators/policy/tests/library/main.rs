@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         );
     }
     let ignored = library.is_none();
-    let (audited, loaded) = (library.clone(), library.clone());
+    let (audited, many, loaded) = (library.clone(), library.clone(), library.clone());
     let root = library.clone().map(|root| root.join("library"));
     let of_library = LIBRARY.map(|expected| suites("public_library", root.clone(), expected));
     let examples = cluster::workspace("examples/policies");
@@ -82,6 +82,13 @@ fn main() -> ExitCode {
         Ok(())
     });
     trials.push(test.with_ignored_flag(ignored));
+    let test = Trial::test("an_audit_of_many_objects", move || {
+        let root = many.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(audit::of_many_objects(&root.join("library")));
+        Ok(())
+    });
+    trials.push(test.with_ignored_flag(true));
     let test = Trial::test("both_webhooks_answer_alike_under_load", move || {
         let root = loaded.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
