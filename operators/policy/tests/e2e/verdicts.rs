@@ -21,6 +21,18 @@ pub(crate) fn texts(violations: Option<&Value>) -> Vec<String> {
     violations.and_then(Value::as_array).into_iter().flatten().map(text).collect()
 }
 
+/// Cuts messages as they are cut in statuses: to 256 bytes.
+pub(crate) fn cut(mut violations: Violations) -> Violations {
+    for text in violations.values_mut().flat_map(|(_, texts)| texts) {
+        let message = text.rfind('|').unwrap() + 1;
+        if text.len() - message > 256 {
+            text.truncate(message + 253);
+            text.push_str("...");
+        }
+    }
+    violations
+}
+
 impl Cluster {
     /// A fresh audit of the whole cluster, by the command line.
     pub(crate) async fn fresh_audit(&self, shown: usize) -> Violations {
@@ -68,7 +80,7 @@ impl Cluster {
 
     /// Waits until the statuses say what a fresh audit finds.
     pub(crate) async fn agrees(&self, shown: usize) -> Violations {
-        let expected = self.fresh_audit(shown).await;
+        let expected = cut(self.fresh_audit(shown).await);
         let mut last = Violations::new();
         let reading = async {
             let mut ticks = interval(Duration::from_millis(200));

@@ -18,10 +18,10 @@ use tokio::time::{interval, timeout};
 use webtroller::cli::{Manifest, load, load_file};
 
 use crate::audit_costs::{Cost, Requests, first_pass, steady};
-use crate::cluster::{Cluster, NAMESPACE};
+use crate::cluster::{Answer, Cluster, NAMESPACE};
 use crate::gatekeeper;
 use crate::operator::{Operator, PATIENCE};
-use crate::verdicts::{Violations, texts};
+use crate::verdicts::{Violations, cut, texts};
 
 /// Gatekeeper shows at most so many violations; the constraints here have fewer.
 const SHOWN: usize = 500;
@@ -192,11 +192,12 @@ async fn audited(cluster: &Cluster, constraints: usize, since: &str) -> (Vec<Val
 fn violations(items: Vec<Value>) -> Violations {
     let entry = |item: Value| {
         let total = item["status"]["totalViolations"].as_u64().unwrap_or_default();
-        let mut violations = texts(item["status"].get("violations"));
-        violations.sort();
-        (format!("{}/{}", item["kind"], item["metadata"]["name"]), (total, violations))
+        (
+            format!("{}/{}", item["kind"], item["metadata"]["name"]),
+            (total, texts(item["status"].get("violations"))),
+        )
     };
-    cut(items.into_iter().map(entry).collect())
+    sorted(items.into_iter().map(entry).collect())
 }
 
 /// Waits for one complete run of Gatekeeper's audit. Few objects are soon audited twice: the first run may have begun before
@@ -221,25 +222,14 @@ async fn their_audit(cluster: &Cluster, constraints: usize, manager: &Path, mut 
     Theirs { violations: violations(items), cost, took, requests }
 }
 
-/// A message as long as Gatekeeper stores it.
-fn cut(violations: Violations) -> Violations {
-    let cut = |text: String| {
-        let (place, message) = text.rsplit_once('|').unwrap();
-        match message.len() > 256 {
-            true => format!("{place}|{}...", &message[..253]),
-            false => text,
-        }
-    };
-    let sorted = |mut texts: Vec<String>| {
-        texts = texts.into_iter().map(cut).collect();
-        texts.sort();
-        texts
-    };
-    violations.into_iter().map(|(name, (total, texts))| (name, (total, sorted(texts)))).collect()
+/// Violations of one constraint in an order that both have.
+fn sorted(mut violations: Violations) -> Violations {
+    violations.values_mut().for_each(|(_, texts)| texts.sort());
+    violations
 }
 
-/// Puts the manifests of Gatekeeper's kinds and the library's objects there, and generated ones. No controller runs afterwards:
-/// of a Deployment it would make Pods, and of a CronJob of the samples one each minute.
+/// Puts the library's objects there, and generated ones. No controller runs afterwards: of a Deployment it would make Pods, and
+/// of a CronJob of the samples one each minute.
 async fn fill(cluster: &mut Cluster, objects: &[Value]) -> usize {
     cluster.must(&["create", "namespace", "generated"]).await;
     cluster.must(&["wait", "--for=create", "-n", "generated", "serviceaccount/default"]).await;
@@ -251,16 +241,20 @@ async fn fill(cluster: &mut Cluster, objects: &[Value]) -> usize {
     stored
 }
 
-/// Applies objects in one call, and returns how many the API server took.
-async fn put(cluster: &Cluster, objects: &[Value]) -> usize {
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    cluster.feed(&["apply", "--server-side", "-f", "-"], &list.to_string()).await.stdout.lines().count()
+/// Applies objects in one call. They are documents of their own: of a List kubectl takes none if one is of an unknown kind.
+async fn apply(cluster: &Cluster, objects: &[Value]) -> Answer {
+    let documents: Vec<_> = objects.iter().map(Value::to_string).collect();
+    cluster.feed(&["apply", "--server-side", "-f", "-"], &documents.join("\n---\n")).await
 }
 
-/// As [`put`], of objects that must all be taken.
+/// As [`apply`], of objects that may be refused. Returns how many the API server took.
+async fn put(cluster: &Cluster, objects: &[Value]) -> usize {
+    apply(cluster, objects).await.stdout.lines().count()
+}
+
+/// As [`apply`], of objects that must all be taken.
 async fn put_all(cluster: &Cluster, objects: &[Value]) {
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    let answer = cluster.feed(&["apply", "--server-side", "-f", "-"], &list.to_string()).await;
+    let answer = apply(cluster, objects).await;
     assert!(answer.success, "{}", answer.stderr);
 }
 
@@ -302,7 +296,7 @@ pub(crate) async fn agrees_with_gatekeeper(root: &Path) {
     cluster.must(&created).await;
     let enforced = put(&cluster, &constraints).await;
     let theirs = their_audit(&cluster, enforced, &manager, child).await;
-    let ours = cut(cluster.fresh_audit(SHOWN).await);
+    let ours = sorted(cut(cluster.fresh_audit(SHOWN).await));
     let total: u64 = ours.values().map(|(total, _)| total).sum();
     println!(
         "{} templates, {} constraints ({} refused), {stored} of {} objects and {} generated ones: {total} violations",
