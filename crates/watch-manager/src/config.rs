@@ -50,6 +50,9 @@ pub struct Config {
     pub keep_managed_fields: bool,
     /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration`. Default true.
     pub keep_last_applied: bool,
+    /// Keeps of each object its namespace, name, uid, version and labels, and nothing else: their text has no other field.
+    /// For readers that take the objects elsewhere, and want to know which there are. Default false.
+    pub identities_only: bool,
     /// Time for which a watch without registrars is kept, so that a registrar that returns finds it ready.
     /// Default 0.
     pub linger: Duration,
@@ -163,6 +166,7 @@ impl Default for Config {
             pages: RateLimit::new(200, Duration::from_millis(20)),
             keep_managed_fields: false,
             keep_last_applied: true,
+            identities_only: false,
             linger: Duration::ZERO,
             watch_definitions: true,
             jitter_seed: None,

@@ -69,6 +69,17 @@ pub(crate) struct Keep {
     /// `metadata.managedFields`. It is often the largest part of an object.
     pub(crate) managed_fields: bool,
     pub(crate) last_applied: bool,
+    /// What is not uid, version or labels.
+    pub(crate) rest: bool,
+}
+
+impl Keep {
+    pub(crate) const EVERYTHING: Self = Self { managed_fields: true, last_applied: true, rest: true };
+
+    fn skips(self, key: &RawValue) -> bool {
+        let is_identity = || ["uid", "resourceVersion", "labels"].iter().any(|name| is_key(key, name));
+        (!self.managed_fields && is_key(key, "managedFields")) || (!self.rest && !is_identity())
+    }
 }
 
 // === impl ObjectKey ===
@@ -109,7 +120,7 @@ impl WatchedObject {
     /// When `json` is not an object, or `metadata.name` is missing.
     pub fn from_value(gvk: &GroupVersionKind, json: &serde_json::Value) -> Result<Self, serde_json::Error> {
         let raw = serde_json::value::to_raw_value(json)?;
-        Self::from_raw(&Arc::new(gvk.clone()), &raw, Keep { managed_fields: true, last_applied: true })
+        Self::from_raw(&Arc::new(gvk.clone()), &raw, Keep::EVERYTHING)
     }
 
     /// Reads the identity and completes the text with the kind of the watch.
@@ -125,7 +136,8 @@ impl WatchedObject {
         Ok(Self {
             gvk: Arc::clone(gvk),
             key: Arc::new(ObjectKey::new(identity.namespace.as_deref(), &identity.name)),
-            json: json.into(),
+            // A copy: an allocation that shrinks keeps its place, and an object of a list may be small.
+            json: Box::from(json.as_str()),
             places,
             generation: identity.generation.and_then(|raw| raw.get().parse().ok()).unwrap_or_default(),
             deleting: identity.deletion_timestamp.is_some(),
@@ -144,7 +156,8 @@ impl WatchedObject {
         &self.key
     }
 
-    pub(crate) fn shared_key(&self) -> Arc<ObjectKey> {
+    /// Namespace and name, to be kept without a copy.
+    pub fn shared_key(&self) -> Arc<ObjectKey> {
         Arc::clone(&self.key)
     }
 
@@ -231,7 +244,8 @@ impl WatchedObject {
             && (Arc::ptr_eq(&self.gvk, &other.gvk) || self.gvk == other.gvk)
     }
 
-    /// The complete compact JSON text, `apiVersion` and `kind` first.
+    /// The complete compact JSON text, `apiVersion` and `kind` first. With [`Config::identities_only`](crate::Config::identities_only)
+    /// it has only uid, version and labels.
     pub fn json(&self) -> &str {
         &self.json
     }
@@ -291,15 +305,19 @@ fn complete(
 ) -> Result<(String, Places), serde_json::Error> {
     let mut text = String::with_capacity(size.saturating_add(64));
     let mut places = Places::default();
-    text.push_str("{\"apiVersion\":");
-    text.push_str(&serde_json::to_string(&gvk.api_version())?);
-    text.push_str(",\"kind\":");
-    text.push_str(&serde_json::to_string(&gvk.kind)?);
+    text.push('{');
+    if keep.rest {
+        text.push_str("\"apiVersion\":");
+        text.push_str(&serde_json::to_string(&gvk.api_version())?);
+        text.push_str(",\"kind\":");
+        text.push_str(&serde_json::to_string(&gvk.kind)?);
+    }
     for (key, value) in &fields.0 {
-        if is_key(key, "apiVersion") || is_key(key, "kind") {
+        let is_kind = is_key(key, "apiVersion") || is_key(key, "kind");
+        if is_kind || (!keep.rest && !is_key(key, "metadata")) {
             continue;
         }
-        text.push(',');
+        text.push_str(if text.len() > 1 { "," } else { "" });
         text.push_str(key.get());
         text.push(':');
         if is_key(key, "metadata") {
@@ -321,28 +339,32 @@ fn place(offset: usize) -> Result<u32, serde_json::Error> {
 /// Appends the metadata, and returns the places of its parts.
 fn write_metadata(text: &mut String, metadata: &RawValue, keep: Keep) -> Result<Places, serde_json::Error> {
     let mut places = Places::default();
-    let skip = |key: &RawValue| !keep.managed_fields && is_key(key, "managedFields");
-    write_object(text, &Fields::parse(metadata.get())?, skip, |text, key, value| {
-        let start = text.len();
-        if keep.last_applied || !is_key(key, "annotations") || !value.get().starts_with('{') {
-            text.push_str(value.get());
-        } else {
-            write_annotations(text, value)?;
-        }
-        let part = if is_key(key, "labels") {
-            &mut places.labels
-        } else if is_key(key, "uid") {
-            &mut places.uid
-        } else if is_key(key, "resourceVersion") {
-            &mut places.resource_version
-        } else {
-            return Ok(());
-        };
-        // A string lies between its quotes.
-        let quote = usize::from(value.get().starts_with('"'));
-        *part = (place(start.saturating_add(quote))?, place(text.len().saturating_sub(quote))?);
-        Ok(())
-    })?;
+    write_object(
+        text,
+        &Fields::parse(metadata.get())?,
+        |key| keep.skips(key),
+        |text, key, value| {
+            let start = text.len();
+            if keep.last_applied || !is_key(key, "annotations") || !value.get().starts_with('{') {
+                text.push_str(value.get());
+            } else {
+                write_annotations(text, value)?;
+            }
+            let part = if is_key(key, "labels") {
+                &mut places.labels
+            } else if is_key(key, "uid") {
+                &mut places.uid
+            } else if is_key(key, "resourceVersion") {
+                &mut places.resource_version
+            } else {
+                return Ok(());
+            };
+            // A string lies between its quotes.
+            let quote = usize::from(value.get().starts_with('"'));
+            *part = (place(start.saturating_add(quote))?, place(text.len().saturating_sub(quote))?);
+            Ok(())
+        },
+    )?;
     Ok(places)
 }
 

@@ -41,7 +41,7 @@ pub use reports::ReportFormat;
 const LEASE: &str = "webtroller-audit";
 const FIELD_MANAGER: &str = "webtroller-audit";
 /// Objects that wait to be judged, in bytes.
-const HOLD: usize = 16 * 1024 * 1024;
+const HOLD: usize = 2 * 1024 * 1024;
 /// Lists of the first pass that are fetched at the same time.
 const LISTS: usize = 4;
 
@@ -110,6 +110,7 @@ impl Audit {
         let hold = Hold::new(HOLD);
         let source = IdentitySource::new(self.0.client.clone(), hold.clone());
         let mut config = Config::default();
+        config.identities_only = true;
         config.page_size = self.0.options.chunk_size.unwrap_or(0);
         config.max_concurrent_starts = LISTS;
         let (manager, driver) = WatchManager::builder_with_source(source.clone()).config(config).build();

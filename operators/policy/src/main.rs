@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use webtroller::runtime::{Args, Command, LogFormat, run, translate};
 
@@ -12,6 +12,9 @@ use webtroller::runtime::{Args, Command, LogFormat, run, translate};
 /// has one lock for all threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Lines of the log that wait to be written. The queue has room for them from the start.
+const LINES: usize = 16 * 1024;
 
 fn main() -> ExitCode {
     let translated = match translate(std::env::args_os()) {
@@ -47,7 +50,7 @@ fn start_logging(filter: &str, format: Option<LogFormat>) -> WorkerGuard {
     let filter = EnvFilter::new(filter);
     let wants_color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let ansi = wants_color && std::io::stderr().is_terminal();
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let (writer, guard) = NonBlockingBuilder::default().buffered_lines_limit(LINES).finish(std::io::stderr());
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(ansi);
     match format.unwrap_or_else(default_format) {
         LogFormat::Text => logs.init(),

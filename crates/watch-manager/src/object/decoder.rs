@@ -27,8 +27,11 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     pub(crate) fn new(gvk: Arc<GroupVersionKind>, config: &Config, transform: Option<Transform>) -> Self {
-        let keep =
-            Keep { managed_fields: config.keep_managed_fields, last_applied: config.keep_last_applied };
+        let keep = Keep {
+            managed_fields: config.keep_managed_fields,
+            last_applied: config.keep_last_applied,
+            rest: !config.identities_only,
+        };
         Self { asked: Arc::clone(&gvk), gvk, keep, transform, partial: false }
     }
 

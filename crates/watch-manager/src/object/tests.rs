@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::Config;
 
-const EVERYTHING: Keep = Keep { managed_fields: true, last_applied: true };
-const STRIPPED: Keep = Keep { managed_fields: false, last_applied: true };
+const EVERYTHING: Keep = Keep::EVERYTHING;
+const STRIPPED: Keep = Keep { managed_fields: false, ..EVERYTHING };
 
 fn config_map() -> Arc<GroupVersionKind> {
     Arc::new(GroupVersionKind::gvk("", "v1", "ConfigMap"))
@@ -180,13 +180,24 @@ fn labels_annotations_and_the_generation_are_read_without_a_parse() {
 #[test]
 fn the_last_applied_configuration_is_left_out_on_request() {
     let text = r#"{"metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","x":"y"}}}"#;
-    let keep = Keep { last_applied: false, managed_fields: false };
+    let keep = Keep { last_applied: false, managed_fields: false, rest: true };
     let object = decode(text, keep).unwrap();
     assert_eq!(
         object.json(),
         r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","annotations":{"x":"y"}}}"#
     );
     assert_eq!(decode(text, STRIPPED).unwrap().annotations().len(), 2);
+}
+
+#[test]
+fn of_an_identity_nothing_else_is_kept() {
+    let text = r#"{"kind":"A","spec":{},"metadata":{"uid":"u","name":"a","namespace":"n","labels":{"b":"c"},"resourceVersion":"7",
+        "generation":2,"deletionTimestamp":"2024-01-01T00:00:00Z"}}"#;
+    let object = decode(text, Keep { rest: false, ..STRIPPED }).unwrap();
+    assert_eq!(object.json(), r#"{"metadata":{"uid":"u","labels":{"b":"c"},"resourceVersion":"7"}}"#);
+    assert_eq!((object.namespace(), object.name(), object.uid()), (Some("n"), "a", "u"));
+    assert_eq!((object.resource_version(), object.generation(), object.is_deleting()), ("7", Some(2), true));
+    assert_eq!(object.labels().len(), 1);
 }
 
 #[test]

@@ -47,7 +47,7 @@ use reports::Reports;
 use statuses::Statuses;
 
 /// Batches that are judged or wait for their turn. More are not taken from the watches.
-const PIPELINE: usize = 32;
+const PIPELINE: usize = 8;
 /// Events that are judged together.
 const BATCH: usize = 64;
 /// The longest time without a look at what is due.

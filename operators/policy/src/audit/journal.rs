@@ -61,8 +61,8 @@ impl Journal {
             resource_group = news.place.kind.group,
             resource_api_version = news.place.kind.version,
             resource_kind = news.place.kind.kind,
-            resource_namespace = &*news.place.namespace,
-            resource_name = &*news.place.name,
+            resource_namespace = news.place.namespace(),
+            resource_name = news.place.name(),
             "{}",
             news.message
         );

@@ -50,7 +50,7 @@ impl Judge {
     /// Returns true if the Config leaves out an object; a Namespace by its own name.
     pub(super) fn leaves_out(&self, place: &Place) -> bool {
         let is_namespace = place.kind.kind == "Namespace" && place.kind.group.is_empty();
-        let namespace = if is_namespace { &place.name } else { &place.namespace };
+        let namespace = if is_namespace { place.name() } else { place.namespace() };
         self.excluded.contains(Process::Audit, namespace)
     }
 

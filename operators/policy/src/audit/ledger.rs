@@ -23,6 +23,7 @@
 mod books;
 mod passes;
 mod report;
+mod shared;
 mod suspects;
 #[cfg(test)]
 mod tests;
@@ -36,10 +37,11 @@ use constraint_framework::inventory::{DependencyKey, Dependents};
 use super::messages::Messages;
 use super::place::{Kind, Place, Version};
 
-use books::{ConstraintBook, Held, KindBook, Record, Slot};
+use books::{Common, ConstraintBook, Held, Key, KindBook, Record, Slot};
 pub(super) use books::{Definition, Epoch};
 pub(super) use passes::{Pass, Scope};
 pub(super) use report::Report;
+use report::news;
 use suspects::Suspects;
 pub(super) use suspects::Suspicion;
 
@@ -51,6 +53,7 @@ pub(super) struct Ledger {
     constraints: BTreeMap<ConstraintRef, ConstraintBook>,
     slots: Vec<Option<ConstraintRef>>,
     messages: Messages,
+    common: Common,
     news: Vec<News>,
     /// Namespaces in which a violation has come, gone, or changed its action.
     touched: BTreeSet<Box<str>>,
@@ -58,8 +61,8 @@ pub(super) struct Ledger {
     /// Objects that are not in the cluster as they are known, if the watch does not deliver them.
     suspects: Suspects,
     /// Objects whose verdicts are outdated, and those of them that are being read.
-    outdated: BTreeSet<Arc<Place>>,
-    reading: BTreeSet<Arc<Place>>,
+    outdated: BTreeSet<Place>,
+    reading: BTreeSet<Place>,
     /// Changes of the inventory. A verdict from before that is still under way depends on keys that are not known yet.
     recent: Vec<(Epoch, ConstraintRef, BTreeSet<DependencyKey>)>,
 }
@@ -81,7 +84,7 @@ pub(super) struct Judged {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct News {
     pub(super) constraint: ConstraintRef,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Place,
     pub(super) message: String,
     /// It has come; otherwise it is resolved.
     pub(super) is_new: bool,
@@ -151,15 +154,25 @@ impl Ledger {
             self.constraints.insert(id, ConstraintBook::new(slot, definition, self.epoch));
             return;
         }
-        let Some(book) = self.constraints.get_mut(&id) else { return };
-        let left: Vec<_> =
-            book.violators.iter().filter(|place| !definition.kinds.contains(&place.kind)).cloned().collect();
+        let Some(book) = self.constraints.get_mut(&id).filter(|book| book.definition != definition) else {
+            return;
+        };
+        let (slot, before) = (book.slot, book.definition.kinds.clone());
+        let left: BTreeSet<_> = before.difference(&definition.kinds).cloned().collect();
         book.define(definition, self.epoch);
-        let slot = book.slot;
-        self.touched.extend(book.violators.iter().map(|place| place.namespace.clone()));
-        for place in left {
-            self.replace(&place, &BTreeSet::from([slot]), Vec::new());
+        for place in self.holding(&before, slot) {
+            self.touched.insert(place.namespace().into());
+            if left.contains(&place.kind) {
+                self.replace(&place, &BTreeSet::from([slot]), Vec::new());
+            }
         }
+    }
+
+    /// The objects of these kinds that violate a constraint.
+    fn holding(&self, kinds: &BTreeSet<Kind>, slot: Slot) -> Vec<Place> {
+        let books = kinds.iter().filter_map(|kind| self.kinds.get(kind));
+        let holding = books.flat_map(|book| &book.objects).filter(|(_, record)| record.holds(slot));
+        holding.map(|(place, _)| place.clone()).collect()
     }
 
     fn free_slot(&mut self, id: &ConstraintRef) -> Slot {
@@ -173,12 +186,10 @@ impl Ledger {
 
     fn drop_constraint(&mut self, id: &ConstraintRef) {
         let Some(book) = self.constraints.remove(id) else { return };
-        for place in &book.violators {
-            self.touched.insert(place.namespace.clone());
-            let record = self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place));
-            if let Some(record) = record {
-                record.forget(book.slot);
-            }
+        let touched = self.holding(&book.definition.kinds, book.slot);
+        self.touched.extend(touched.iter().map(|place| place.namespace().into()));
+        for kind in self.kinds.values_mut() {
+            kind.forget(book.slot, &mut self.common);
         }
         if let Some(slot) = self.slots.get_mut(book.slot.index()) {
             *slot = None;
@@ -200,7 +211,7 @@ impl Ledger {
     }
 
     /// Takes the objects to read and judge again.
-    pub(super) fn take_outdated(&mut self) -> BTreeSet<Arc<Place>> {
+    pub(super) fn take_outdated(&mut self) -> BTreeSet<Place> {
         let outdated = std::mem::take(&mut self.outdated);
         self.reading.extend(outdated.iter().cloned());
         outdated
@@ -255,7 +266,7 @@ impl Ledger {
         match kind.objects.get_mut(place) {
             Some(record) => (record.version, record.sweep) = (version, kind.sweep),
             None => {
-                kind.objects.insert(Arc::new(place.clone()), Record::new(version, kind.sweep));
+                kind.objects.insert(place.clone(), Record::new(version, kind.sweep));
             }
         }
         self.take_verdict(place, judged);
@@ -281,7 +292,7 @@ impl Ledger {
     pub(super) fn deleted(&mut self, place: &Place) {
         let slots: BTreeSet<_> = self.constraints.values().map(|book| book.slot).collect();
         self.replace(place, &slots, Vec::new());
-        self.forget_keys(place, &slots);
+        self.replace_keys(place, &slots, &[]);
         if let Some(kind) = self.kinds.get_mut(&place.kind) {
             kind.objects.remove(place);
         }
@@ -290,6 +301,7 @@ impl Ledger {
     /// Returns the number of constraints that were settled and whose verdict differs from the one before.
     fn take_verdict(&mut self, place: &Place, judged: &Judged) -> usize {
         let Some(shared) = self.shared(place) else { return 0 };
+        self.sweep_messages();
         let asked = |book: &&ConstraintBook| {
             book.since <= judged.epoch
                 && book.definition.kinds.contains(&place.kind)
@@ -303,40 +315,49 @@ impl Ledger {
             }
         }
         held.sort();
-        self.forget_keys(place, &slots);
+        let mut keys = Vec::new();
         for (id, key) in &judged.keys {
             let missed = |(epoch, of, keys): &(Epoch, ConstraintRef, BTreeSet<DependencyKey>)| {
                 *epoch > judged.epoch && of == id && keys.contains(key)
             };
             if self.recent.iter().any(missed) {
-                self.outdated.insert(Arc::clone(&shared));
+                self.outdated.insert(shared.clone());
             }
-            if let Some(book) = self.constraints.get_mut(id).filter(|book| slots.contains(&book.slot)) {
-                book.dependents.entry(*key).or_default().insert(Arc::clone(&shared));
-                if let Some(record) =
-                    self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place))
-                {
-                    record.keys.push((book.slot, *key));
-                }
+            if let Some(book) = self.constraints.get(id).filter(|book| slots.contains(&book.slot)) {
+                keys.push((book.slot, *key));
             }
         }
+        self.replace_keys(&shared, &slots, &keys);
         self.replace(place, &slots, held)
     }
 
-    fn shared(&self, place: &Place) -> Option<Arc<Place>> {
-        self.kinds.get(&place.kind)?.objects.get_key_value(place).map(|(shared, _)| Arc::clone(shared))
+    fn shared(&self, place: &Place) -> Option<Place> {
+        self.kinds.get(&place.kind)?.objects.get_key_value(place).map(|(shared, _)| shared.clone())
     }
 
-    fn forget_keys(&mut self, place: &Place, slots: &BTreeSet<Slot>) {
+    /// Puts `keys` in the place of those that verdicts of these constraints depended on.
+    fn replace_keys(&mut self, place: &Place, slots: &BTreeSet<Slot>, keys: &[Key]) {
         let record = self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place));
-        let Some(record) = record.filter(|record| !record.keys.is_empty()) else { return };
-        let forgotten: Vec<_> = record.keys.extract_if(.., |(slot, _)| slots.contains(slot)).collect();
-        for (slot, key) in forgotten {
-            let id = self.slots.get(slot.index()).cloned().flatten();
-            if let Some(book) = id.and_then(|id| self.constraints.get_mut(&id)) {
+        let Some(record) = record else { return };
+        let before = record.replace_keys(slots, keys, &mut self.common);
+        if before == keys {
+            return;
+        }
+        for (slot, key) in before {
+            if let Some(book) = self.book(slot) {
                 book.forget_key(key, place);
             }
         }
+        for (slot, key) in keys {
+            if let Some(book) = self.book(*slot) {
+                book.dependents.entry(*key).or_default().insert(place.clone());
+            }
+        }
+    }
+
+    fn book(&mut self, slot: Slot) -> Option<&mut ConstraintBook> {
+        let id = self.slots.get(slot.index())?.as_ref()?;
+        self.constraints.get_mut(id)
     }
 
     /// Puts `held` in the place of what an object held for these constraints. Returns the number of settled constraints
@@ -345,50 +366,27 @@ impl Ledger {
         let Some(shared) = self.shared(place) else { return 0 };
         let record = self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place));
         let Some(record) = record else { return 0 };
-        let before = record.replace(slots, &held);
+        let before = record.replace(slots, &held, &mut self.common);
         if before == held {
             return 0;
         }
-        self.touched.insert(place.namespace.clone());
+        self.touched.insert(place.namespace().into());
         let concerned: BTreeSet<_> = before.iter().chain(&held).map(|held| held.slot).collect();
         let mut differing = 0_usize;
         for slot in concerned {
-            let of = |all: &[Held]| all.iter().filter(|held| held.slot == slot).cloned().collect::<Vec<_>>();
+            let of = |all: &[Held]| all.iter().filter(|held| held.slot == slot).copied().collect::<Vec<_>>();
             let (before, after) = (of(&before), of(&held));
-            let id = self.slots.get(slot.index()).cloned().flatten();
-            let Some(book) = id.and_then(|id| self.constraints.get_mut(&id)).filter(|_| before != after)
+            let id = self.slots.get(slot.index()).and_then(Option::as_ref);
+            let Some(book) = id.and_then(|id| self.constraints.get_mut(id)).filter(|_| before != after)
             else {
                 continue;
             };
             book.counts(&shared, before.len(), after.len());
             if book.waiting.is_empty() {
                 differing = differing.saturating_add(usize::from(book.stale.is_empty()));
-                self.news.extend(news(&book.definition.id, &shared, &before, &after));
+                self.news.extend(news(&self.messages, &book.definition.id, &shared, &before, &after));
             }
         }
         differing
     }
-}
-
-/// Returns what has come and what has gone, each as often as it has.
-fn news(id: &ConstraintRef, place: &Arc<Place>, before: &[Held], after: &[Held]) -> Vec<News> {
-    let missing = |from: &[Held], other: &[Held], is_new| {
-        let mut left = other.to_vec();
-        let mut found = Vec::new();
-        for held in from {
-            match left.iter().position(|other| other == held) {
-                Some(position) => drop(left.swap_remove(position)),
-                None => found.push(News {
-                    constraint: id.clone(),
-                    place: Arc::clone(place),
-                    message: held.message.read(place),
-                    is_new,
-                }),
-            }
-        }
-        found
-    };
-    let mut all = missing(before, after, false);
-    all.extend(missing(after, before, true));
-    all
 }

@@ -2,9 +2,9 @@
 //!
 //! Most messages differ only in the name of the object: `container <a> of web-1 runs as root`, `… of web-2 …`. Name and
 //! namespace are therefore taken out before a message is kept, and put back when it is read: a hundred thousand replicas
-//! share one message.
+//! share one message. A violation has its number, of four bytes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::place::Place;
@@ -16,14 +16,20 @@ const SHORTEST: usize = 3;
 /// The end of a message that was cut, as Gatekeeper has it.
 const CUT: &str = "...";
 
-/// A message without the name and the namespace of its object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Message(Arc<str>);
+/// The fewest messages among which unused ones are looked for.
+const FEW: usize = 1024;
+
+/// The number of a message without the name and the namespace of its object. Equal messages have the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Message(u32);
 
 /// The messages that are kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Messages {
-    kept: HashSet<Arc<str>>,
+    /// By number; a number that is free has no text.
+    texts: Vec<Option<Arc<str>>>,
+    numbers: HashMap<Arc<str>, Message>,
+    free: Vec<u32>,
     /// Messages that are no longer referred to are looked for when there are this many.
     sweep_at: usize,
 }
@@ -32,28 +38,53 @@ impl Messages {
     /// The message of a violation by the object at `place`.
     pub(super) fn keep(&mut self, message: &str, place: &Place) -> Message {
         let text = shorten(message, place);
-        if let Some(kept) = self.kept.get(text.as_str()) {
-            return Message(Arc::clone(kept));
+        if let Some(kept) = self.numbers.get(text.as_str()) {
+            return *kept;
         }
-        if self.kept.len() >= self.sweep_at.max(1024) {
-            self.kept.retain(|kept| Arc::strong_count(kept) > 1);
-            self.sweep_at = self.kept.len().saturating_mul(2);
+        let text: Arc<str> = text.into();
+        let number = match self.free.pop() {
+            Some(number) => number,
+            // There is no memory for as many messages as there are numbers.
+            None => u32::try_from(self.texts.len()).unwrap_or(u32::MAX),
+        };
+        match self.texts.get_mut(index(number)) {
+            Some(free) => *free = Some(Arc::clone(&text)),
+            None => self.texts.push(Some(Arc::clone(&text))),
         }
-        let kept: Arc<str> = text.into();
-        self.kept.insert(Arc::clone(&kept));
-        Message(kept)
+        self.numbers.insert(text, Message(number));
+        Message(number)
+    }
+
+    /// The message as the policy gave it about the object at `place`.
+    pub(super) fn read(&self, Message(number): Message, place: &Place) -> String {
+        let text = self.texts.get(index(number)).and_then(Option::as_deref).unwrap_or_default();
+        match text.strip_prefix(NAME) {
+            // As it is: it holds one of the marks itself.
+            Some(raw) if text.starts_with([NAME, NAME]) => raw.strip_prefix(NAME).unwrap_or(raw).to_owned(),
+            _ => text.replace(NAME, place.name()).replace(NAMESPACE, place.namespace()),
+        }
+    }
+
+    /// Returns true if there are so many that those which nothing refers to should be forgotten.
+    pub(super) fn are_many(&self) -> bool {
+        self.numbers.len() >= self.sweep_at.max(FEW)
+    }
+
+    /// Forgets all messages but these.
+    pub(super) fn retain(&mut self, used: &BTreeSet<Message>) {
+        self.numbers.retain(|_, message| used.contains(message));
+        for (text, number) in self.texts.iter_mut().zip(0..) {
+            if text.is_some() && !used.contains(&Message(number)) {
+                *text = None;
+                self.free.push(number);
+            }
+        }
+        self.sweep_at = self.numbers.len().saturating_mul(2);
     }
 }
 
-impl Message {
-    /// The message as the policy gave it.
-    pub(super) fn read(&self, place: &Place) -> String {
-        match self.0.strip_prefix(NAME) {
-            // As it is: it holds one of the marks itself.
-            Some(raw) if self.0.starts_with([NAME, NAME]) => raw.strip_prefix(NAME).unwrap_or(raw).to_owned(),
-            _ => self.0.replace(NAME, &place.name).replace(NAMESPACE, &place.namespace),
-        }
-    }
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 fn shorten(message: &str, place: &Place) -> String {
@@ -61,9 +92,9 @@ fn shorten(message: &str, place: &Place) -> String {
         return format!("{NAME}{NAME}{message}");
     }
     let mut text = message.to_owned();
-    for (part, mark) in [(&place.name, NAME), (&place.namespace, NAMESPACE)] {
+    for (part, mark) in [(place.name(), NAME), (place.namespace(), NAMESPACE)] {
         if part.len() >= SHORTEST {
-            text = text.replace(&**part, &mark.to_string());
+            text = text.replace(part, &mark.to_string());
         }
     }
     // Two names in a row at the start would read as a message that is kept as it is.
@@ -95,7 +126,7 @@ mod tests {
             namespaced: true,
             stay: 0,
         };
-        Place { kind: Arc::new(kind), namespace: namespace.into(), name: name.into() }
+        Place::of(&Arc::new(kind), namespace, name)
     }
 
     #[test]
@@ -104,8 +135,21 @@ mod tests {
         let of = |name: &str| format!("container a of {name} in shop has no limits");
         let one = messages.keep(&of("web-1"), &place("shop", "web-1"));
         let two = messages.keep(&of("web-2"), &place("shop", "web-2"));
-        assert!(Arc::ptr_eq(&one.0, &two.0));
-        assert_eq!(two.read(&place("shop", "web-2")), of("web-2"));
+        assert_eq!(one, two);
+        assert_eq!(messages.read(two, &place("shop", "web-2")), of("web-2"));
+    }
+
+    #[test]
+    fn numbers_of_messages_that_nothing_refers_to_are_used_again() {
+        let (mut messages, web) = (Messages::default(), place("shop", "web"));
+        let kept: Vec<_> = (0..FEW).map(|number| messages.keep(&number.to_string(), &web)).collect();
+        assert!(messages.are_many());
+        messages.retain(&BTreeSet::from([kept[7], kept[9]]));
+        assert!(!messages.are_many());
+        let new: Vec<_> = (0..FEW).map(|number| messages.keep(&format!("new {number}"), &web)).collect();
+        assert_eq!((messages.read(kept[7], &web), messages.read(kept[9], &web)), ("7".into(), "9".into()));
+        assert_eq!(messages.read(new[FEW - 1], &web), format!("new {}", FEW - 1));
+        assert_eq!(messages.texts.len(), FEW + 2);
     }
 
     #[test]
@@ -123,7 +167,9 @@ mod tests {
             message in "[ab\u{1}\u{2}]{0,12}", namespace in "[ab]{0,4}", name in "[ab\u{2}]{1,4}",
         ) {
             let place = place(&namespace, &name);
-            prop_assert_eq!(Messages::default().keep(&message, &place).read(&place), message);
+            let mut messages = Messages::default();
+            let kept = messages.keep(&message, &place);
+            prop_assert_eq!(messages.read(kept, &place), message);
         }
     }
 }

@@ -24,8 +24,8 @@ pub(super) fn fields(report: &Report) -> Map<String, Value> {
             group: place.kind.group.clone(),
             version: place.kind.version.clone(),
             kind: place.kind.kind.clone(),
-            name: place.name.to_string(),
-            namespace: place.namespace.to_string(),
+            name: place.name().to_owned(),
+            namespace: place.namespace().to_owned(),
             message: cut(message, LONGEST),
             enforcement_action: report.definition.action.to_owned(),
             enforcement_actions: match scoped {

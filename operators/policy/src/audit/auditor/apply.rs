@@ -30,7 +30,7 @@ impl Auditor {
 
     fn applied(&mut self, kind: &Kind, served: ServedKind, object: &WatchedObject) -> Option<Work> {
         let place = place(kind, object);
-        let held = self.hold.take(object.gvk(), &place.namespace, &place.name);
+        let held = self.hold.take(object.gvk(), place.namespace(), place.name());
         let (version, text) = match held {
             Some(content) => (content.version, Some(content.text)),
             None => (object.resource_version().to_owned(), None),
@@ -95,9 +95,5 @@ impl Auditor {
 }
 
 fn place(kind: &Kind, object: &WatchedObject) -> Place {
-    Place {
-        kind: kind.clone(),
-        namespace: object.namespace().unwrap_or_default().into(),
-        name: object.name().into(),
-    }
+    Place::new(kind, object.shared_key())
 }

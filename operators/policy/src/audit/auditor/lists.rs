@@ -78,11 +78,7 @@ impl Auditor {
         let work = |raw: Box<serde_json::value::RawValue>| {
             let head: Head<'_> = serde_json::from_str(raw.get()).ok()?;
             Some(Work::Listed {
-                place: Place {
-                    kind: pass.kind.clone(),
-                    namespace: (*head.metadata.namespace).into(),
-                    name: (*head.metadata.name).into(),
-                },
+                place: Place::of(&pass.kind, &head.metadata.namespace, &head.metadata.name),
                 version: head.metadata.resource_version.to_string(),
                 text: head.complete(&gvk, raw.get()),
                 scope: pass.scope.clone(),
@@ -130,7 +126,7 @@ impl Auditor {
         let outdated = self.ledger.take_outdated();
         let works = outdated.into_iter().filter_map(|place| {
             let (_, served) = self.kinds.get(&place.kind.gvk())?.clone();
-            Some(Work::Read { place: (*place).clone(), served, found: None })
+            Some(Work::Read { place, served, found: None })
         });
         self.submit_all(works.collect());
     }

@@ -34,7 +34,7 @@ pub(super) enum Work {
     /// To be read and judged again. The text is filled in, if the object exists.
     Read { place: Place, served: ServedKind, found: Option<(String, String)> },
     /// To be read, because a verification found it to be otherwise than it is known.
-    Examine { place: Arc<Place>, served: ServedKind, suspicion: Suspicion, found: Sighting },
+    Examine { place: Place, served: ServedKind, suspicion: Suspicion, found: Sighting },
     /// Every object of the first list has arrived.
     KindListed(Kind),
     /// A page has arrived completely, and the next one begins there.
@@ -49,7 +49,7 @@ pub(super) enum Done {
     Gone(Place),
     Listed(Place, Version, Judged, bool),
     Read(Place, Option<(Version, Judged)>),
-    Examined(Arc<Place>, Suspicion, Option<(Version, Judged)>),
+    Examined(Place, Suspicion, Option<(Version, Judged)>),
     KindListed(Kind),
     PageEnded(Pass, String),
     PassEnded(Pass, Result<(), String>),
@@ -122,11 +122,11 @@ impl Workshop {
     /// Reads an object. While the API server is away, so is everything else that is to be judged. One that has just
     /// started refuses what is allowed (403) until it knows the roles.
     async fn object(&self, place: &Place, served: &ServedKind) -> Sighting {
-        let namespace = Some(&*place.namespace).filter(|namespace| !namespace.is_empty());
+        let namespace = Some(place.namespace()).filter(|namespace| !namespace.is_empty());
         let url = DynamicObject::url_path(&served.resource(), namespace);
         let mut refusals = 0..ATTEMPTS;
         loop {
-            let Ok(request) = Request::new(url.clone()).get(&place.name, &GetParams::default()) else {
+            let Ok(request) = Request::new(url.clone()).get(place.name(), &GetParams::default()) else {
                 return Sighting::Unknown;
             };
             match self.client.request_text(request).await {
@@ -149,7 +149,7 @@ impl Workshop {
     async fn around(&self, batch: &[Work], judge: &Judge) -> HashMap<Box<str>, Around> {
         let mut found = HashMap::new();
         for place in batch.iter().filter_map(Work::judged_place) {
-            let namespace = &place.namespace;
+            let namespace = place.namespace();
             if namespace.is_empty() || found.contains_key(namespace) {
                 continue;
             }
@@ -157,7 +157,7 @@ impl Workshop {
                 true => Around::Namespace(None),
                 false => self.namespace(namespace).await,
             };
-            found.insert(namespace.clone(), around);
+            found.insert(namespace.into(), around);
         }
         found
     }
@@ -245,7 +245,7 @@ fn verdict(
     scope: Scope,
     around: &HashMap<Box<str>, Around>,
 ) -> Judged {
-    let namespace = match around.get(&place.namespace) {
+    let namespace = match around.get(place.namespace()) {
         Some(Around::Gone) => return judge.nothing(scope),
         Some(Around::Namespace(namespace)) => namespace.clone(),
         None => None,

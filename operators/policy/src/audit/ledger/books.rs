@@ -1,11 +1,12 @@
 //! The records that are kept of a kind, an object and a constraint.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use constraint_framework::api::ConstraintRef;
 use constraint_framework::inventory::DependencyKey;
 
+use super::shared::{Lists, Violators};
 use crate::audit::messages::Message;
 use crate::audit::place::{Kind, Place, Version};
 
@@ -14,7 +15,7 @@ use crate::audit::place::{Kind, Place, Version};
 pub(in crate::audit) struct Epoch(u64);
 
 /// A small number for a constraint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Slot(pub(super) u32);
 
 /// A constraint as it is in force.
@@ -37,7 +38,7 @@ pub(in crate::audit) struct Definition {
 
 #[derive(Clone, Debug)]
 pub(super) struct KindBook {
-    pub(super) objects: HashMap<Arc<Place>, Record>,
+    pub(super) objects: BTreeMap<Place, Record>,
     /// The epoch at which the kind was asked for.
     pub(super) asked: Epoch,
     /// The first list is judged.
@@ -60,12 +61,23 @@ pub(super) struct Record {
     /// The last verification since whose beginning the object was seen.
     pub(super) sweep: u32,
     /// Sorted.
-    held: Box<[Held]>,
-    pub(super) keys: Vec<(Slot, DependencyKey)>,
+    held: Arc<[Held]>,
+    /// The parts of the inventory that verdicts depend on.
+    keys: Arc<[Key]>,
+}
+
+/// A part of the inventory that the verdict of a constraint depends on.
+pub(super) type Key = (Slot, DependencyKey);
+
+/// What objects have in common.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Common {
+    pub(super) held: Lists<Held>,
+    keys: Lists<Key>,
 }
 
 /// A violation of an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Held {
     pub(super) slot: Slot,
     pub(super) message: Message,
@@ -81,9 +93,9 @@ pub(super) struct ConstraintBook {
     pub(super) waiting: BTreeSet<Kind>,
     /// The kinds to be judged again because the inventory has changed.
     pub(super) stale: BTreeSet<Kind>,
-    pub(super) violators: BTreeSet<Arc<Place>>,
+    pub(super) violators: Violators,
     pub(super) total: usize,
-    pub(super) dependents: BTreeMap<DependencyKey, BTreeSet<Arc<Place>>>,
+    pub(super) dependents: BTreeMap<DependencyKey, BTreeSet<Place>>,
     /// Its status may differ from what was reported last.
     pub(super) changed: bool,
 }
@@ -103,7 +115,7 @@ impl Slot {
 impl KindBook {
     pub(super) fn new(asked: Epoch) -> Self {
         Self {
-            objects: HashMap::new(),
+            objects: BTreeMap::new(),
             asked,
             listed: false,
             passing: false,
@@ -113,32 +125,68 @@ impl KindBook {
             trouble: None,
         }
     }
+
+    /// Forgets a constraint.
+    pub(super) fn forget(&mut self, slot: Slot, common: &mut Common) {
+        self.objects.values_mut().for_each(|record| record.forget(slot, common));
+    }
 }
 
 impl Record {
     pub(super) fn new(version: Version, sweep: u32) -> Self {
-        Self { version, sweep, held: Box::default(), keys: Vec::new() }
+        Self { version, sweep, held: Arc::default(), keys: Arc::default() }
+    }
+
+    /// All violations.
+    pub(super) fn all_held(&self) -> &[Held] {
+        &self.held
     }
 
     pub(super) fn held(&self, slot: Slot) -> impl Iterator<Item = &Held> {
         self.held.iter().filter(move |held| held.slot == slot)
     }
 
+    pub(super) fn holds(&self, slot: Slot) -> bool {
+        self.held(slot).next().is_some()
+    }
+
     /// Puts `new` in the place of what is held for these constraints, and returns that.
-    pub(super) fn replace(&mut self, slots: &BTreeSet<Slot>, new: &[Held]) -> Vec<Held> {
+    pub(super) fn replace(&mut self, slots: &BTreeSet<Slot>, new: &[Held], common: &mut Common) -> Vec<Held> {
         let (before, kept): (Vec<Held>, Vec<Held>) =
-            self.held.iter().cloned().partition(|held| slots.contains(&held.slot));
+            self.held.iter().copied().partition(|held| slots.contains(&held.slot));
         if before != new {
-            let mut held: Vec<_> = kept.into_iter().chain(new.iter().cloned()).collect();
+            let mut held: Vec<_> = kept.into_iter().chain(new.iter().copied()).collect();
             held.sort();
-            self.held = held.into();
+            self.held = common.held.keep(&held);
         }
         before
     }
 
-    pub(super) fn forget(&mut self, slot: Slot) {
-        self.held = self.held.iter().filter(|held| held.slot != slot).cloned().collect();
-        self.keys.retain(|(of, _)| *of != slot);
+    /// Puts `new` in the place of the keys of these constraints, and returns those.
+    pub(super) fn replace_keys(
+        &mut self,
+        slots: &BTreeSet<Slot>,
+        new: &[Key],
+        common: &mut Common,
+    ) -> Vec<Key> {
+        let (before, kept): (Vec<Key>, Vec<Key>) =
+            self.keys.iter().copied().partition(|(slot, _)| slots.contains(slot));
+        if before != new {
+            let keys: Vec<_> = kept.into_iter().chain(new.iter().copied()).collect();
+            self.keys = common.keys.keep(&keys);
+        }
+        before
+    }
+
+    fn forget(&mut self, slot: Slot, common: &mut Common) {
+        if self.holds(slot) {
+            let kept: Vec<_> = self.held.iter().filter(|held| held.slot != slot).copied().collect();
+            self.held = common.held.keep(&kept);
+        }
+        if self.keys.iter().any(|(of, _)| *of == slot) {
+            let kept: Vec<_> = self.keys.iter().filter(|(of, _)| *of != slot).copied().collect();
+            self.keys = common.keys.keep(&kept);
+        }
     }
 }
 
@@ -149,7 +197,7 @@ impl ConstraintBook {
             since: epoch,
             waiting: definition.kinds.clone(),
             stale: BTreeSet::new(),
-            violators: BTreeSet::new(),
+            violators: Violators::new(),
             total: 0,
             dependents: BTreeMap::new(),
             changed: true,
@@ -181,12 +229,14 @@ impl ConstraintBook {
     }
 
     /// An object has another number of violations than before, or others.
-    pub(super) fn counts(&mut self, place: &Arc<Place>, before: usize, after: usize) {
+    pub(super) fn counts(&mut self, place: &Place, before: usize, after: usize) {
         self.total = self.total.saturating_sub(before).saturating_add(after);
-        match after {
-            0 => self.violators.remove(place),
-            _ => self.violators.insert(Arc::clone(place)),
-        };
+        match (before, after) {
+            (0, 0) => {}
+            (0, _) => self.violators.come(place),
+            (_, 0) => self.violators.go(place),
+            _ => {}
+        }
         self.changed = true;
     }
 

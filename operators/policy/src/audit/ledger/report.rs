@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use constraint_framework::api::ConstraintRef;
 
-use super::Ledger;
-use super::books::{ConstraintBook, Definition};
+use super::books::{ConstraintBook, Definition, Held, Record};
+use super::{Ledger, News};
+use crate::audit::messages::Messages;
 use crate::audit::place::{Kind, Place};
 use crate::audit::reports::Finding;
 
@@ -16,7 +17,7 @@ pub(in crate::audit) struct Report {
     /// Violations in the whole cluster.
     pub(in crate::audit) total: usize,
     /// The first violations, in the order of their places and messages.
-    pub(in crate::audit) shown: Vec<(Arc<Place>, String)>,
+    pub(in crate::audit) shown: Vec<(Place, String)>,
     /// The kinds about which nothing, or nothing recent, is known.
     pub(in crate::audit) missing: Vec<Missing>,
 }
@@ -51,10 +52,11 @@ impl Ledger {
         if book.waiting.iter().any(waits) {
             return None;
         }
-        let shown = book.violators.iter().flat_map(|place| {
-            let mut messages: Vec<_> = self.messages_of(book, place).collect();
+        let shown = self.violators(book).flat_map(|(place, record)| {
+            let held = record.held(book.slot);
+            let mut messages: Vec<_> = held.map(|held| self.messages.read(held.message, place)).collect();
             messages.sort();
-            messages.into_iter().map(|message| (Arc::clone(place), message))
+            messages.into_iter().map(|message| (place.clone(), message))
         });
         let shown = shown.take(limit).collect();
         Some(Report { definition: book.definition.clone(), total: book.total, shown, missing })
@@ -65,33 +67,45 @@ impl Ledger {
         self.constraints.values().map(|book| (&book.definition, book.total))
     }
 
-    /// All violations by objects of a namespace; by cluster-scoped objects, if it is empty.
-    pub(in crate::audit) fn findings(&self, namespace: &str) -> Vec<Finding> {
-        self.constraints.values().flat_map(|book| self.findings_of(book, namespace)).collect()
-    }
-
-    fn findings_of(&self, book: &ConstraintBook, namespace: &str) -> Vec<Finding> {
-        let first = |kind: &Kind| Place { kind: kind.clone(), namespace: namespace.into(), name: "".into() };
-        let places = book.definition.kinds.iter().flat_map(|kind| {
-            let here = move |place: &&Arc<Place>| place.kind == *kind && *place.namespace == *namespace;
-            book.violators.range(first(kind)..).take_while(here)
-        });
-        places.flat_map(|place| self.findings_at(book, place)).collect()
-    }
-
-    fn findings_at(&self, book: &ConstraintBook, place: &Place) -> Vec<Finding> {
-        self.messages_of(book, place).map(|message| finding(&book.definition, place, message)).collect()
-    }
-
-    /// Returns what an object violates of a constraint.
-    fn messages_of<'a>(
+    /// The objects that violate a constraint, in their order.
+    fn violators<'a>(
         &'a self,
         book: &'a ConstraintBook,
-        place: &'a Place,
-    ) -> impl Iterator<Item = String> + 'a {
-        let record = self.kinds.get(&place.kind).and_then(|kind| kind.objects.get(place));
-        let held = record.into_iter().flat_map(|record| record.held(book.slot));
-        held.map(|held| held.message.read(place))
+    ) -> impl Iterator<Item = (&'a Place, &'a Record)> + 'a {
+        let few = book.violators.few();
+        let known = few.into_iter().flatten().filter_map(|place| {
+            let record = self.kinds.get(&place.kind)?.objects.get(place)?;
+            Some((place, record))
+        });
+        let kinds = book.definition.kinds.iter().filter(move |_| few.is_none());
+        let all = kinds.filter_map(|kind| self.kinds.get(kind)).flat_map(|kind| &kind.objects);
+        known.chain(all.filter(|(_, record)| record.holds(book.slot)))
+    }
+
+    /// All violations by objects of a namespace; by cluster-scoped objects, if it is empty.
+    pub(in crate::audit) fn findings(&self, namespace: &str) -> Vec<Finding> {
+        let first = |kind: &Kind| Place::of(kind, namespace, "");
+        let objects = self.kinds.iter().flat_map(|(kind, book)| {
+            let objects = book.objects.range(first(kind)..);
+            objects.take_while(|(place, _)| *place.namespace() == *namespace)
+        });
+        objects.flat_map(|(place, record)| self.findings_at(place, record)).collect()
+    }
+
+    fn findings_at(&self, place: &Place, record: &Record) -> Vec<Finding> {
+        let finding = |held: &Held| {
+            let id = self.slots.get(held.slot.index())?.as_ref()?;
+            let definition = &self.constraints.get(id)?.definition;
+            Some(finding(definition, place, self.messages.read(held.message, place)))
+        };
+        record.all_held().iter().filter_map(finding).collect()
+    }
+
+    /// Forgets messages that nothing refers to, once they may be many.
+    pub(super) fn sweep_messages(&mut self) {
+        if self.messages.are_many() {
+            self.messages.retain(&self.common.held.messages());
+        }
     }
 
     fn missing(&self, kind: &Kind) -> Option<Missing> {
@@ -105,11 +119,40 @@ fn finding(definition: &Definition, place: &Place, message: String) -> Finding {
         group: place.kind.group.clone(),
         version: place.kind.version.clone(),
         kind: place.kind.kind.clone(),
-        namespace: place.namespace.to_string(),
-        name: place.name.to_string(),
+        namespace: place.namespace().to_owned(),
+        name: place.name().to_owned(),
         constraint_kind: definition.id.kind.clone(),
         constraint_name: definition.id.name.clone(),
         action: definition.action.to_owned(),
         message,
     }
+}
+
+/// Returns what has come and what has gone, each as often as it has.
+pub(super) fn news(
+    messages: &Messages,
+    id: &ConstraintRef,
+    place: &Place,
+    before: &[Held],
+    after: &[Held],
+) -> Vec<News> {
+    let missing = |from: &[Held], other: &[Held], is_new| {
+        let mut left = other.to_vec();
+        let mut found = Vec::new();
+        for held in from {
+            match left.iter().position(|other| other == held) {
+                Some(position) => drop(left.swap_remove(position)),
+                None => found.push(News {
+                    constraint: id.clone(),
+                    place: place.clone(),
+                    message: messages.read(held.message, place),
+                    is_new,
+                }),
+            }
+        }
+        found
+    };
+    let mut all = missing(before, after, false);
+    all.extend(missing(after, before, true));
+    all
 }

@@ -14,7 +14,6 @@
 //! is followed by those that the read has seen already.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::{Judged, Ledger};
 use crate::audit::place::{Kind, Place, Version};
@@ -29,14 +28,14 @@ pub(in crate::audit) struct Suspicion {
 /// The suspects, in two ages, so that each waits for a while.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Suspects {
-    new: BTreeMap<Arc<Place>, Suspicion>,
-    old: BTreeMap<Arc<Place>, Suspicion>,
+    new: BTreeMap<Place, Suspicion>,
+    old: BTreeMap<Place, Suspicion>,
 }
 
 impl Ledger {
     /// Takes the objects to read, at most so many: those that were suspect already at the last call, and about which the
     /// watch has said nothing since. To be called at intervals in which a watch delivers everything that is on its way.
-    pub(in crate::audit) fn take_suspects(&mut self, most: usize) -> Vec<(Arc<Place>, Suspicion)> {
+    pub(in crate::audit) fn take_suspects(&mut self, most: usize) -> Vec<(Place, Suspicion)> {
         let mut due: Vec<_> = std::mem::take(&mut self.suspects.old).into_iter().collect();
         due.retain(|(place, suspicion)| self.version(place) == suspicion.known);
         let left = due.split_off(due.len().min(most));
@@ -54,7 +53,7 @@ impl Ledger {
     /// A read found the object like this, or found none.
     pub(in crate::audit) fn examined(
         &mut self,
-        place: &Arc<Place>,
+        place: &Place,
         suspicion: Suspicion,
         now: Option<(Version, Judged)>,
     ) {
@@ -65,7 +64,7 @@ impl Ledger {
         }
         if found != suspicion.found {
             // It has changed again, and its event may be on its way.
-            self.suspects.new.insert(Arc::clone(place), Suspicion { found, ..suspicion });
+            self.suspects.new.insert(place.clone(), Suspicion { found, ..suspicion });
             return;
         }
         self.drift = self.drift.saturating_add(1);
@@ -84,7 +83,7 @@ impl Ledger {
         }
         if known != Some(found) {
             let suspicion = Suspicion { known, found: Some(found) };
-            self.suspects.new.insert(Arc::new(place.clone()), suspicion);
+            self.suspects.new.insert(place.clone(), suspicion);
         }
     }
 
@@ -92,8 +91,8 @@ impl Ledger {
     pub(super) fn suspect_unseen(&mut self, kind: &Kind) {
         let Some(book) = self.kinds.get(kind) else { return };
         let unseen = book.objects.iter().filter(|(_, record)| record.sweep != book.sweep);
-        let suspect = |(place, record): (&Arc<Place>, &super::Record)| {
-            (Arc::clone(place), Suspicion { known: Some(record.version), found: None })
+        let suspect = |(place, record): (&Place, &super::Record)| {
+            (place.clone(), Suspicion { known: Some(record.version), found: None })
         };
         self.suspects.new.extend(unseen.map(suspect));
     }

@@ -79,7 +79,7 @@ enum Item {
     Gone(Place),
     Listed(Place, Version, Judged, bool),
     Read(Place),
-    Examined(Arc<Place>, Suspicion, Option<(Version, Judged)>),
+    Examined(Place, Suspicion, Option<(Version, Judged)>),
     KindListed(Kind),
     PassEnded(Pass, bool),
 }
@@ -186,7 +186,7 @@ impl World {
     }
 
     fn place(&self, name: usize) -> Place {
-        Place { kind: self.kind.clone(), namespace: "n".into(), name: NAMES[name].into() }
+        Place::of(&self.kind, "n", NAMES[name])
     }
 
     fn step(&mut self, step: Step) {
@@ -292,13 +292,13 @@ impl World {
     /// A read of one object, which the inventory made outdated.
     fn fetch(&mut self) {
         for place in self.ledger.take_outdated() {
-            let name = NAMES.iter().position(|name| **name == *place.name).unwrap();
+            let name = NAMES.iter().position(|name| **name == *place.name()).unwrap();
             if let Some((content, version)) = self.objects[name] {
                 let judged = self.set.judge(content, Scope::All);
                 let version = Version::from(version.to_string().as_str());
-                self.pipeline.push_back(Item::Listed((*place).clone(), version, judged, false));
+                self.pipeline.push_back(Item::Listed(place.clone(), version, judged, false));
             }
-            self.pipeline.push_back(Item::Read((*place).clone()));
+            self.pipeline.push_back(Item::Read(place));
         }
     }
 
@@ -306,7 +306,7 @@ impl World {
     fn examine(&mut self) {
         self.hasty |= !self.watch.is_empty() || !self.pipeline.is_empty();
         for (place, suspicion) in self.ledger.take_suspects(1) {
-            let name = NAMES.iter().position(|name| **name == *place.name).unwrap();
+            let name = NAMES.iter().position(|name| **name == *place.name()).unwrap();
             let found = self.objects[name].filter(|_| place.kind == self.kind).map(|(content, version)| {
                 (Version::from(version.to_string().as_str()), self.set.judge(content, Scope::All))
             });
@@ -383,7 +383,7 @@ impl World {
             let shown: Vec<_> = report
                 .shown
                 .iter()
-                .map(|(place, message)| (place.name.to_string(), message.clone()))
+                .map(|(place, message)| (place.name().to_owned(), message.clone()))
                 .collect();
             assert_eq!((shown, report.total), (expected.clone(), expected.len()), "{number}: {self:?}");
         }
@@ -487,7 +487,7 @@ fn news_are_what_has_changed_since_the_constraint_was_first_judged() {
     world.settle();
     let news: Vec<_> = world.ledger.take_news();
     let news: Vec<_> =
-        news.iter().map(|news| (&*news.place.name, news.message.as_str(), news.is_new)).collect();
+        news.iter().map(|news| (news.place.name(), news.message.as_str(), news.is_new)).collect();
     assert_eq!(news, [("y", "1 by 1", false), ("x", "1 by 1", true)]);
 }
 
@@ -531,7 +531,7 @@ fn a_verification_finds_what_the_watch_never_delivered_and_counts_each_once() {
         assert_eq!((before.total, world.ledger.drift()), (1, 0), "only a verification can know: {steps:?}");
         world.settle();
         let report = world.ledger.report(&id(0), 10).unwrap();
-        let names: Vec<_> = report.shown.iter().map(|(place, _)| &*place.name).collect();
+        let names: Vec<_> = report.shown.iter().map(|(place, _)| place.name()).collect();
         assert_eq!((names.as_slice(), world.ledger.drift()), (violate, 1), "{steps:?}");
     }
 }
