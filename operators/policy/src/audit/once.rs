@@ -8,13 +8,15 @@ mod live;
 mod output;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::ValueEnum;
 use constraint_framework::api::ConstraintRef;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
 use assembly::Assembly;
 
@@ -96,14 +98,20 @@ struct Found {
 /// One violation. Ordered as in the statuses of constraints.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Violation {
+    object: Arc<Object>,
+    message: String,
+    /// The file and the line of the object, in a dump.
+    place: Option<(PathBuf, u64)>,
+}
+
+/// The object that violates a constraint.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Object {
     group: String,
     version: String,
     kind: String,
     namespace: String,
     name: String,
-    message: String,
-    /// The file and the line of the object, in a dump.
-    place: Option<(PathBuf, u64)>,
 }
 
 /// The progress of an audit, on a terminal.
@@ -157,7 +165,9 @@ pub async fn audit_once<E>(
     for problem in &found.problems {
         let _ = writeln!(err, "webtroller audit: {problem}");
     }
-    let written = output::write(args.output, &assembly, &found, out).and_then(|()| out.flush());
+    // Standard output itself writes line by line.
+    let mut out = BufWriter::new(out);
+    let written = output::write(args.output, &assembly, &found, &mut out).and_then(|()| out.flush());
     if args.output == Format::Table {
         let (objects, kinds, elapsed) = (found.objects, found.kinds, started.elapsed());
         let _ = writeln!(err, "{objects} objects of {kinds} kinds in {:.1} s", elapsed.as_secs_f64());

@@ -10,7 +10,7 @@ use constraint_framework::review::{Document, EnforcementPoint};
 use constraint_framework::target::{AdmissionTarget, KindFilter};
 use serde_json::Value;
 
-use super::Violation;
+use super::{Object, Violation};
 use crate::audit::judge::Judge;
 use crate::audit::ledger::{Epoch, Scope};
 use crate::config::{ExcludedNamespaces, Process};
@@ -173,15 +173,15 @@ impl Assembly {
         }
         let around = self.namespaces.get(object.namespace()).map(Document::detached);
         let judged = self.judge.judge(object.clone(), around, Scope::All);
-        let violation = |message: String| Violation {
+        let violating = Arc::new(Object {
             group: object.group().to_owned(),
             version: object.version().to_owned(),
             kind: object.kind().to_owned(),
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
-            message,
-            place: place.clone(),
-        };
+        });
+        let violation =
+            |message: String| Violation { object: Arc::clone(&violating), message, place: place.clone() };
         Ok(judged.findings.into_iter().map(|(id, message)| (id, violation(message))).collect())
     }
 }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use constraint_framework::policyset::ConstraintInForce;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::assembly::Assembly;
-use super::{Format, Found, Violation};
+use super::{Format, Found, Object, Violation};
 use crate::audit::reports::{Finding, ReportFormat, reports};
 use crate::cli::sarif::{Log, Note};
 
@@ -18,7 +20,7 @@ pub(super) fn write(
 ) -> io::Result<()> {
     match format {
         Format::Table => table(assembly, found, out),
-        Format::Json => writeln!(out, "{:#}", json(assembly, found)),
+        Format::Json => json(assembly, found, out),
         Format::Jsonl => lines(assembly, found, out),
         Format::Openreports => writeln!(out, "{:#}", all_reports(assembly, found, ReportFormat::Openreports)),
         Format::Wgpolicy => writeln!(out, "{:#}", all_reports(assembly, found, ReportFormat::Wgpolicy)),
@@ -48,27 +50,65 @@ fn table(assembly: &Assembly, found: &Found, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// The violations of each constraint have the fields of its status.
-fn json(assembly: &Assembly, found: &Found) -> Value {
-    let constraints = assembly.constraints().map(|constraint| {
+/// The violations of each constraint have the fields of its status. They are written as they are: millions of them do not fit into memory a
+/// second time.
+#[derive(Serialize)]
+struct Document<'a> {
+    constraints: Vec<Constraint<'a>>,
+    kinds: usize,
+    objects: usize,
+    problems: &'a [String],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Constraint<'a> {
+    enforcement_action: &'a str,
+    enforcement_actions: Vec<&'a str>,
+    kind: &'a str,
+    name: &'a str,
+    total_violations: usize,
+    violations: Violations<'a>,
+}
+
+impl<'a> Constraint<'a> {
+    fn new(assembly: &Assembly, found: &'a Found, constraint: &'a ConstraintInForce) -> Self {
         let id = constraint.id();
         let violations = found.violations.get(id).map(Vec::as_slice).unwrap_or_default();
-        let entry = |violation: &Violation| {
-            json!({
-                "group": violation.group, "version": violation.version, "kind": violation.kind,
-                "namespace": violation.namespace, "name": violation.name, "message": violation.message,
-            })
-        };
-        json!({
-            "kind": id.kind, "name": id.name,
-            "enforcementAction": constraint.enforcement_action(), "enforcementActions": assembly.actions(id),
-            "totalViolations": violations.len(), "violations": violations.iter().map(entry).collect::<Vec<_>>(),
-        })
-    });
-    json!({
-        "constraints": constraints.collect::<Vec<_>>(), "kinds": found.kinds, "objects": found.objects,
-        "problems": found.problems,
-    })
+        Self {
+            enforcement_action: constraint.enforcement_action(),
+            enforcement_actions: assembly.actions(id),
+            kind: &id.kind,
+            name: &id.name,
+            total_violations: violations.len(),
+            violations: Violations(violations),
+        }
+    }
+}
+
+struct Violations<'a>(&'a [Violation]);
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    #[serde(flatten)]
+    object: &'a Object,
+    message: &'a str,
+}
+
+impl Serialize for Violations<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries = self.0.iter().map(|Violation { object, message, .. }| Entry { object, message });
+        serializer.collect_seq(entries)
+    }
+}
+
+fn json(assembly: &Assembly, found: &Found, out: &mut dyn Write) -> io::Result<()> {
+    let constraints = assembly.constraints().map(|constraint| Constraint::new(assembly, found, constraint));
+    let Found { kinds, objects, problems, .. } = found;
+    let document =
+        Document { constraints: constraints.collect(), kinds: *kinds, objects: *objects, problems };
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
 }
 
 /// A line for each violation, with the fields of a constraint's status and the constraint.
@@ -101,11 +141,11 @@ fn findings<'a>(assembly: &'a Assembly, found: &'a Found) -> impl Iterator<Item 
     assembly.constraints().flat_map(|constraint| {
         let violations = found.violations.get(constraint.id()).into_iter().flatten();
         violations.map(move |violation| Finding {
-            group: violation.group.clone(),
-            version: violation.version.clone(),
-            kind: violation.kind.clone(),
-            namespace: violation.namespace.clone(),
-            name: violation.name.clone(),
+            group: violation.object.group.clone(),
+            version: violation.object.version.clone(),
+            kind: violation.object.kind.clone(),
+            namespace: violation.object.namespace.clone(),
+            name: violation.object.name.clone(),
             constraint_kind: constraint.id().kind.clone(),
             constraint_name: constraint.id().name.clone(),
             action: constraint.enforcement_action().to_owned(),
@@ -153,7 +193,7 @@ fn sarif(assembly: &Assembly, found: &Found) -> Log {
 
 /// Kind, namespace and name.
 fn about(violation: &Violation) -> String {
-    let Violation { kind, namespace, name, .. } = violation;
+    let Object { kind, namespace, name, .. } = &*violation.object;
     match namespace.as_str() {
         "" => format!("{kind} {name}"),
         namespace => format!("{kind} {namespace}/{name}"),
