@@ -37,11 +37,12 @@ use constraint_framework::inventory::{DependencyKey, Dependents};
 use super::messages::Messages;
 use super::place::{Kind, Place, Version};
 
-use books::{Common, ConstraintBook, Held, Key, KindBook, Record, Slot};
+use books::{ConstraintBook, Held, KindBook, Record, Slot};
 pub(super) use books::{Definition, Epoch};
 pub(super) use passes::{Pass, Scope};
 pub(super) use report::Report;
 use report::news;
+use shared::{Key, Verdict, Verdicts};
 use suspects::Suspects;
 pub(super) use suspects::Suspicion;
 
@@ -53,7 +54,7 @@ pub(super) struct Ledger {
     constraints: BTreeMap<ConstraintRef, ConstraintBook>,
     slots: Vec<Option<ConstraintRef>>,
     messages: Messages,
-    common: Common,
+    verdicts: Verdicts,
     news: Vec<News>,
     /// Namespaces in which a violation has come, gone, or changed its action.
     touched: BTreeSet<Box<str>>,
@@ -163,7 +164,7 @@ impl Ledger {
         for place in self.holding(&before, slot) {
             self.touched.insert(place.namespace().into());
             if left.contains(&place.kind) {
-                self.replace(&place, &BTreeSet::from([slot]), Vec::new());
+                self.replace(&place, &BTreeSet::from([slot]), &Verdict::default());
             }
         }
     }
@@ -189,7 +190,7 @@ impl Ledger {
         let touched = self.holding(&book.definition.kinds, book.slot);
         self.touched.extend(touched.iter().map(|place| place.namespace().into()));
         for kind in self.kinds.values_mut() {
-            kind.forget(book.slot, &mut self.common);
+            kind.forget(book.slot, &mut self.verdicts);
         }
         if let Some(slot) = self.slots.get_mut(book.slot.index()) {
             *slot = None;
@@ -266,7 +267,8 @@ impl Ledger {
         match kind.objects.get_mut(place) {
             Some(record) => (record.version, record.sweep) = (version, kind.sweep),
             None => {
-                kind.objects.insert(place.clone(), Record::new(version, kind.sweep));
+                let nothing = self.verdicts.keep(Verdict::default());
+                kind.objects.insert(place.clone(), Record::new(version, kind.sweep, nothing));
             }
         }
         self.take_verdict(place, judged);
@@ -291,8 +293,7 @@ impl Ledger {
     /// The watch delivered that the object is gone.
     pub(super) fn deleted(&mut self, place: &Place) {
         let slots: BTreeSet<_> = self.constraints.values().map(|book| book.slot).collect();
-        self.replace(place, &slots, Vec::new());
-        self.replace_keys(place, &slots, &[]);
+        self.replace(place, &slots, &Verdict::default());
         if let Some(kind) = self.kinds.get_mut(&place.kind) {
             kind.objects.remove(place);
         }
@@ -308,14 +309,14 @@ impl Ledger {
                 && judged.scope.includes(&book.definition.id)
         };
         let slots: BTreeSet<_> = self.constraints.values().filter(asked).map(|book| book.slot).collect();
-        let mut held = Vec::new();
+        let mut verdict = Verdict::default();
         for (id, message) in &judged.findings {
             if let Some(book) = self.constraints.get(id).filter(|book| slots.contains(&book.slot)) {
-                held.push(Held { slot: book.slot, message: self.messages.keep(message, place) });
+                let message = self.messages.keep(message, place);
+                verdict.held.push(Held { slot: book.slot, message });
             }
         }
-        held.sort();
-        let mut keys = Vec::new();
+        verdict.held.sort();
         for (id, key) in &judged.keys {
             let missed = |(epoch, of, keys): &(Epoch, ConstraintRef, BTreeSet<DependencyKey>)| {
                 *epoch > judged.epoch && of == id && keys.contains(key)
@@ -324,31 +325,28 @@ impl Ledger {
                 self.outdated.insert(shared.clone());
             }
             if let Some(book) = self.constraints.get(id).filter(|book| slots.contains(&book.slot)) {
-                keys.push((book.slot, *key));
+                verdict.keys.push((book.slot, *key));
             }
         }
-        self.replace_keys(&shared, &slots, &keys);
-        self.replace(place, &slots, held)
+        verdict.keys.sort();
+        self.replace(place, &slots, &verdict)
     }
 
     fn shared(&self, place: &Place) -> Option<Place> {
         self.kinds.get(&place.kind)?.objects.get_key_value(place).map(|(shared, _)| shared.clone())
     }
 
-    /// Puts `keys` in the place of those that verdicts of these constraints depended on.
-    fn replace_keys(&mut self, place: &Place, slots: &BTreeSet<Slot>, keys: &[Key]) {
-        let record = self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place));
-        let Some(record) = record else { return };
-        let before = record.replace_keys(slots, keys, &mut self.common);
-        if before == keys {
+    /// The verdict of an object depends on `after`, where it depended on `before`.
+    fn replace_keys(&mut self, place: &Place, before: &[Key], after: &[Key]) {
+        if before == after {
             return;
         }
         for (slot, key) in before {
-            if let Some(book) = self.book(slot) {
-                book.forget_key(key, place);
+            if let Some(book) = self.book(*slot) {
+                book.forget_key(*key, place);
             }
         }
-        for (slot, key) in keys {
+        for (slot, key) in after {
             if let Some(book) = self.book(*slot) {
                 book.dependents.entry(*key).or_default().insert(place.clone());
             }
@@ -360,22 +358,24 @@ impl Ledger {
         self.constraints.get_mut(id)
     }
 
-    /// Puts `held` in the place of what an object held for these constraints. Returns the number of settled constraints
-    /// for which that is a difference.
-    fn replace(&mut self, place: &Place, slots: &BTreeSet<Slot>, held: Vec<Held>) -> usize {
+    /// Puts `new` in the place of what these constraints say of an object. Returns the number of settled constraints for
+    /// which that is a difference.
+    fn replace(&mut self, place: &Place, slots: &BTreeSet<Slot>, new: &Verdict) -> usize {
         let Some(shared) = self.shared(place) else { return 0 };
         let record = self.kinds.get_mut(&place.kind).and_then(|kind| kind.objects.get_mut(place));
         let Some(record) = record else { return 0 };
-        let before = record.replace(slots, &held, &mut self.common);
-        if before == held {
+        let before = record.replace(slots, new, &mut self.verdicts);
+        self.replace_keys(&shared, &before.keys, &new.keys);
+        let (before, held) = (before.held, &new.held);
+        if before == *held {
             return 0;
         }
         self.touched.insert(place.namespace().into());
-        let concerned: BTreeSet<_> = before.iter().chain(&held).map(|held| held.slot).collect();
+        let concerned: BTreeSet<_> = before.iter().chain(held).map(|held| held.slot).collect();
         let mut differing = 0_usize;
         for slot in concerned {
             let of = |all: &[Held]| all.iter().filter(|held| held.slot == slot).copied().collect::<Vec<_>>();
-            let (before, after) = (of(&before), of(&held));
+            let (before, after) = (of(&before), of(held));
             let id = self.slots.get(slot.index()).and_then(Option::as_ref);
             let Some(book) = id.and_then(|id| self.constraints.get_mut(id)).filter(|_| before != after)
             else {

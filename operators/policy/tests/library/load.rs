@@ -12,18 +12,17 @@ use futures::future::join_all;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
-use crate::audit::{Library, SYNC, library, load_yaml, pod};
+use crate::audit::pod;
 use crate::audit_costs::Cost;
 use crate::cluster::Cluster;
 use crate::https::{Connection, authority, post};
+use crate::start::{OTHERS, add_library, add_others, start};
 use crate::{gatekeeper, gatekeeper_process};
 
 /// Connections of each round.
 const CONNECTIONS: [usize; 4] = [1, 4, 16, 64];
 /// Different Pods that are asked about.
 const PODS: usize = 100;
-/// Policies for another kind.
-const OTHERS: usize = 500;
 /// The core of the servers.
 const SERVER: &str = "0";
 
@@ -143,33 +142,6 @@ impl Round {
     }
 }
 
-/// The template and the constraint of a policy for ConfigMaps.
-fn other(number: usize) -> [Value; 2] {
-    let rego =
-        "package other\nviolation[{\"msg\": \"no\"}] { input.review.object.data.a == input.parameters.b }";
-    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"b": {"type": "string"}}}});
-    let template = json!({
-        "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": format!("other{number}")},
-        "spec": {
-            "crd": {"spec": {"names": {"kind": format!("Other{number}")}, "validation": schema}},
-            "targets": [{"target": "admission.k8s.gatekeeper.sh", "rego": rego}],
-        },
-    });
-    let constraint = json!({
-        "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": format!("Other{number}"), "metadata": {"name": "other"},
-        "spec": {"match": {"kinds": [{"apiGroups": [""], "kinds": ["ConfigMap"]}]}, "parameters": {"b": "c"}},
-    });
-    [template, constraint]
-}
-
-/// Applies objects in one call, and waits until all of these kinds are in force.
-async fn enforce(cluster: &Cluster, objects: Vec<Value>, kind: &str) {
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    cluster.apply(&list.to_string()).await;
-    let wait = ["wait", "--for=condition=Enforced", "--timeout=600s", kind, "--all"];
-    cluster.must(&wait).await;
-}
-
 pub(crate) async fn beside_gatekeeper(root: &Path) {
     let cluster = Cluster::start().await;
     for definition in gatekeeper::manifests("CustomResourceDefinition") {
@@ -178,16 +150,7 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     }
     let operator = cluster.operator().await;
     cluster.must(&["create", "namespace", "generated"]).await;
-    let Library { templates, mut constraints, .. } = library(root);
-    for constraint in &mut constraints {
-        constraint["spec"]["enforcementAction"] = json!("warn");
-    }
-    cluster.apply(&load_yaml(SYNC).to_string()).await;
-    enforce(&cluster, templates, "constrainttemplates").await;
-    for constraint in &constraints {
-        cluster.feed(&["apply", "--server-side", "-f", "-"], &constraint.to_string()).await;
-    }
-    cluster.must(&["wait", "--for=condition=Enforced", "--timeout=600s", "constraints", "--all"]).await;
+    add_library(&cluster, root).await;
     let served = gatekeeper_process::webhook(&cluster, "gatekeeper-webhook").await;
     let trusted = authority(&cluster).await;
     let ours = Target {
@@ -222,10 +185,7 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
         before = other.a_second;
     }
     drop(served);
-    let (others, of_others): (Vec<_>, Vec<_>) =
-        (0..OTHERS).map(other).map(|[template, constraint]| (template, constraint)).unzip();
-    enforce(&cluster, others, "constrainttemplates").await;
-    enforce(&cluster, of_others, "constraints").await;
+    add_others(&cluster).await;
     let after = ours.load(&reviews, 64).await;
     println!(
         "with {OTHERS} policies of another kind: {:.3} of the requests a second",
@@ -249,14 +209,4 @@ async fn alike(ours: &Target<'_>, theirs: &Target<'_>, reviews: &[String]) {
         }
     };
     tokio::time::timeout(crate::operator::PATIENCE, comparing).await.expect("both must warn of the same");
-}
-
-/// A start with all policies: until `/readyz` says so, with what it cost.
-async fn start(cluster: &Cluster) {
-    let began = Instant::now();
-    let operator = cluster.starting_operator().await;
-    operator.until_readyz(|status, _| status == 200).await;
-    let cost = Cost::of(operator.child.id().unwrap());
-    println!("a start with all of them: ready after {:.1} s, {cost}", began.elapsed().as_secs_f64());
-    operator.stop().await;
 }

@@ -39,6 +39,7 @@ mod verdicts;
 mod audit;
 mod audit_costs;
 mod load;
+mod start;
 
 const POLICIES: [&str; 10] = [
     "general/allowedrepos",
@@ -61,7 +62,8 @@ fn main() -> ExitCode {
         );
     }
     let ignored = library.is_none();
-    let (audited, many, loaded) = (library.clone(), library.clone(), library.clone());
+    let (audited, many, loaded, started) =
+        (library.clone(), library.clone(), library.clone(), library.clone());
     let root = library.clone().map(|root| root.join("library"));
     let of_library = LIBRARY.map(|expected| suites("public_library", root.clone(), expected));
     let examples = cluster::workspace("examples/policies");
@@ -93,6 +95,13 @@ fn main() -> ExitCode {
         let root = loaded.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(load::beside_gatekeeper(&root.join("library")));
+        Ok(())
+    });
+    trials.push(test.with_ignored_flag(true));
+    let test = Trial::test("starts_beside_many_policies", move || {
+        let root = started.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        runtime.block_on(start::beside_many_policies(&root.join("library")));
         Ok(())
     });
     trials.push(test.with_ignored_flag(true));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use constraint_framework::api::ConstraintRef;
 use constraint_framework::inventory::DependencyKey;
 
-use super::shared::{Lists, Violators};
+use super::shared::{Verdict, Verdicts, Violators};
 use crate::audit::messages::Message;
 use crate::audit::place::{Kind, Place, Version};
 
@@ -60,20 +60,7 @@ pub(super) struct Record {
     pub(super) version: Version,
     /// The last verification since whose beginning the object was seen.
     pub(super) sweep: u32,
-    /// Sorted.
-    held: Arc<[Held]>,
-    /// The parts of the inventory that verdicts depend on.
-    keys: Arc<[Key]>,
-}
-
-/// A part of the inventory that the verdict of a constraint depends on.
-pub(super) type Key = (Slot, DependencyKey);
-
-/// What objects have in common.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Common {
-    pub(super) held: Lists<Held>,
-    keys: Lists<Key>,
+    verdict: Arc<Verdict>,
 }
 
 /// A violation of an object.
@@ -127,65 +114,47 @@ impl KindBook {
     }
 
     /// Forgets a constraint.
-    pub(super) fn forget(&mut self, slot: Slot, common: &mut Common) {
-        self.objects.values_mut().for_each(|record| record.forget(slot, common));
+    pub(super) fn forget(&mut self, slot: Slot, verdicts: &mut Verdicts) {
+        self.objects.values_mut().for_each(|record| record.forget(slot, verdicts));
     }
 }
 
 impl Record {
-    pub(super) fn new(version: Version, sweep: u32) -> Self {
-        Self { version, sweep, held: Arc::default(), keys: Arc::default() }
+    pub(super) fn new(version: Version, sweep: u32, verdict: Arc<Verdict>) -> Self {
+        Self { version, sweep, verdict }
     }
 
     /// All violations.
     pub(super) fn all_held(&self) -> &[Held] {
-        &self.held
+        &self.verdict.held
     }
 
     pub(super) fn held(&self, slot: Slot) -> impl Iterator<Item = &Held> {
-        self.held.iter().filter(move |held| held.slot == slot)
+        self.verdict.held.iter().filter(move |held| held.slot == slot)
     }
 
     pub(super) fn holds(&self, slot: Slot) -> bool {
         self.held(slot).next().is_some()
     }
 
-    /// Puts `new` in the place of what is held for these constraints, and returns that.
-    pub(super) fn replace(&mut self, slots: &BTreeSet<Slot>, new: &[Held], common: &mut Common) -> Vec<Held> {
-        let (before, kept): (Vec<Held>, Vec<Held>) =
-            self.held.iter().copied().partition(|held| slots.contains(&held.slot));
-        if before != new {
-            let mut held: Vec<_> = kept.into_iter().chain(new.iter().copied()).collect();
-            held.sort();
-            self.held = common.held.keep(&held);
-        }
-        before
-    }
-
-    /// Puts `new` in the place of the keys of these constraints, and returns those.
-    pub(super) fn replace_keys(
+    /// Puts `new` in the place of the verdict of these constraints, and returns that.
+    pub(super) fn replace(
         &mut self,
         slots: &BTreeSet<Slot>,
-        new: &[Key],
-        common: &mut Common,
-    ) -> Vec<Key> {
-        let (before, kept): (Vec<Key>, Vec<Key>) =
-            self.keys.iter().copied().partition(|(slot, _)| slots.contains(slot));
-        if before != new {
-            let keys: Vec<_> = kept.into_iter().chain(new.iter().copied()).collect();
-            self.keys = common.keys.keep(&keys);
+        new: &Verdict,
+        verdicts: &mut Verdicts,
+    ) -> Verdict {
+        let (before, others) = self.verdict.split(|slot| slots.contains(&slot));
+        if before != *new {
+            self.verdict = verdicts.keep(others.with(new));
         }
         before
     }
 
-    fn forget(&mut self, slot: Slot, common: &mut Common) {
-        if self.holds(slot) {
-            let kept: Vec<_> = self.held.iter().filter(|held| held.slot != slot).copied().collect();
-            self.held = common.held.keep(&kept);
-        }
-        if self.keys.iter().any(|(of, _)| *of == slot) {
-            let kept: Vec<_> = self.keys.iter().filter(|(of, _)| *of != slot).copied().collect();
-            self.keys = common.keys.keep(&kept);
+    fn forget(&mut self, slot: Slot, verdicts: &mut Verdicts) {
+        let (forgotten, others) = self.verdict.split(|of| of == slot);
+        if !forgotten.is_empty() {
+            self.verdict = verdicts.keep(others);
         }
     }
 }

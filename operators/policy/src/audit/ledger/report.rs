@@ -104,7 +104,7 @@ impl Ledger {
     /// Forgets messages that nothing refers to, once they may be many.
     pub(super) fn sweep_messages(&mut self) {
         if self.messages.are_many() {
-            self.messages.retain(&self.common.held.messages());
+            self.messages.retain(&self.verdicts.messages());
         }
     }
 

@@ -1,22 +1,35 @@
-//! What objects violate, kept compactly: lists that replicas share, and the objects that violate a constraint.
+//! What objects violate, kept compactly: verdicts that replicas share, and the objects that violate a constraint.
 
 use std::collections::{BTreeSet, HashSet};
-use std::hash::Hash;
 use std::sync::Arc;
 
-use super::books::Held;
+use constraint_framework::inventory::DependencyKey;
+
+use super::books::{Held, Slot};
 use crate::audit::messages::Message;
 use crate::audit::place::Place;
 
-/// The fewest lists among which unused ones are looked for. One in tests, so that a few steps reach the other case.
+/// The fewest verdicts among which unused ones are looked for. One in tests, so that a few steps reach the other case.
 const SWEEP: usize = if cfg!(test) { 1 } else { 1024 };
 /// Violators of a constraint beyond which they are no longer kept by it.
-const FEW: usize = if cfg!(test) { 1 } else { 1024 };
+const FEW: usize = if cfg!(test) { 1 } else { 128 };
 
-/// Lists of which equal ones are kept once. Messages have no names in them, so that replicas have equal violations.
-#[derive(Clone, Debug)]
-pub(super) struct Lists<T> {
-    kept: HashSet<Arc<[T]>>,
+/// What the policies say of an object. Messages have no names in them, so that replicas have equal verdicts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Verdict {
+    /// Sorted.
+    pub(super) held: Vec<Held>,
+    /// The parts of the inventory that it depends on. Sorted.
+    pub(super) keys: Vec<Key>,
+}
+
+/// A part of the inventory that the verdict of a constraint depends on.
+pub(super) type Key = (Slot, DependencyKey);
+
+/// The verdicts of all objects, equal ones once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Verdicts {
+    kept: HashSet<Arc<Verdict>>,
     sweep_at: usize,
 }
 
@@ -28,37 +41,51 @@ pub(super) struct Violators {
     few: Option<BTreeSet<Place>>,
 }
 
-impl<T> Default for Lists<T> {
-    fn default() -> Self {
-        Self { kept: HashSet::new(), sweep_at: SWEEP }
+impl Verdict {
+    /// The parts by constraints that `belongs` accepts, and the others.
+    pub(super) fn split(&self, belongs: impl Fn(Slot) -> bool) -> (Self, Self) {
+        let (held, other_held) = self.held.iter().copied().partition(|held| belongs(held.slot));
+        let (keys, other_keys) = self.keys.iter().copied().partition(|(slot, _)| belongs(*slot));
+        (Self { held, keys }, Self { held: other_held, keys: other_keys })
+    }
+
+    /// Both in one.
+    pub(super) fn with(mut self, other: &Self) -> Self {
+        self.held.extend(&other.held);
+        self.held.sort();
+        self.keys.extend(&other.keys);
+        self.keys.sort();
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty() && self.keys.is_empty()
     }
 }
 
-impl<T: Copy + Eq + Hash> Lists<T> {
-    /// The list with these items.
-    pub(super) fn keep(&mut self, list: &[T]) -> Arc<[T]> {
-        if let Some(kept) = self.kept.get(list) {
+impl Verdicts {
+    /// The one that equals `verdict`.
+    pub(super) fn keep(&mut self, verdict: Verdict) -> Arc<Verdict> {
+        if let Some(kept) = self.kept.get(&verdict) {
             return Arc::clone(kept);
         }
-        if self.kept.len() >= self.sweep_at {
+        if self.kept.len() >= self.sweep_at.max(SWEEP) {
             self.sweep();
         }
-        let kept: Arc<[T]> = list.into();
+        let kept = Arc::new(verdict);
         self.kept.insert(Arc::clone(&kept));
         kept
     }
 
     fn sweep(&mut self) {
-        self.kept.retain(|list| Arc::strong_count(list) > 1);
-        self.sweep_at = self.kept.len().saturating_mul(2).max(SWEEP);
+        self.kept.retain(|verdict| Arc::strong_count(verdict) > 1);
+        self.sweep_at = self.kept.len().saturating_mul(2);
     }
-}
 
-impl Lists<Held> {
-    /// The messages of all lists in use; the others are forgotten, and refer to nothing any more.
+    /// The messages of all verdicts in use; the others are forgotten, and refer to nothing any more.
     pub(super) fn messages(&mut self) -> BTreeSet<Message> {
         self.sweep();
-        self.kept.iter().flat_map(|list| list.iter()).map(|held| held.message).collect()
+        self.kept.iter().flat_map(|verdict| &verdict.held).map(|held| held.message).collect()
     }
 }
 
