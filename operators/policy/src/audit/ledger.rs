@@ -23,10 +23,10 @@
 mod books;
 mod passes;
 mod report;
-mod shared;
 mod suspects;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,14 +37,14 @@ use constraint_framework::inventory::{DependencyKey, Dependents};
 use super::messages::Messages;
 use super::place::{Kind, Place, Version};
 
-use books::{ConstraintBook, Held, KindBook, Record, Slot};
+use books::{ConstraintBook, KindBook, Record};
 pub(super) use books::{Definition, Epoch};
 pub(super) use passes::{Pass, Scope};
 pub(super) use report::Report;
 use report::news;
-use shared::{Key, Verdict, Verdicts};
 use suspects::Suspects;
 pub(super) use suspects::Suspicion;
+use verdicts::{Held, Key, Slot, Verdict, Verdicts};
 
 /// Everything that the audit knows.
 #[derive(Clone, Debug, Default)]

@@ -6,17 +6,12 @@ use std::sync::Arc;
 use constraint_framework::api::ConstraintRef;
 use constraint_framework::inventory::DependencyKey;
 
-use super::shared::{Verdict, Verdicts, Violators};
-use crate::audit::messages::Message;
+use super::verdicts::{Held, Slot, Verdict, Verdicts, Violators};
 use crate::audit::place::{Kind, Place, Version};
 
 /// The number of a policy set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::audit) struct Epoch(u64);
-
-/// A small number for a constraint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Slot(pub(super) u32);
 
 /// A constraint as it is in force.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,13 +58,6 @@ pub(super) struct Record {
     verdict: Arc<Verdict>,
 }
 
-/// A violation of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Held {
-    pub(super) slot: Slot,
-    pub(super) message: Message,
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct ConstraintBook {
     pub(super) slot: Slot,
@@ -90,12 +78,6 @@ pub(super) struct ConstraintBook {
 impl Epoch {
     pub(in crate::audit) fn next(self) -> Self {
         Self(self.0.saturating_add(1))
-    }
-}
-
-impl Slot {
-    pub(super) fn index(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }
 

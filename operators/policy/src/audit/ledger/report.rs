@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use constraint_framework::api::ConstraintRef;
 
-use super::books::{ConstraintBook, Definition, Held, Record};
+use super::books::{ConstraintBook, Definition, Record};
+use super::verdicts::Held;
 use super::{Ledger, News};
 use crate::audit::messages::Messages;
 use crate::audit::place::{Kind, Place};

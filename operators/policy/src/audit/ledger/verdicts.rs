@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use constraint_framework::inventory::DependencyKey;
 
-use super::books::{Held, Slot};
 use crate::audit::messages::Message;
 use crate::audit::place::Place;
 
@@ -13,6 +12,17 @@ use crate::audit::place::Place;
 const SWEEP: usize = if cfg!(test) { 1 } else { 1024 };
 /// Violators of a constraint beyond which they are no longer kept by it.
 const FEW: usize = if cfg!(test) { 1 } else { 128 };
+
+/// A small number for a constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Slot(pub(super) u32);
+
+/// A violation of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Held {
+    pub(super) slot: Slot,
+    pub(super) message: Message,
+}
 
 /// What the policies say of an object. Messages have no names in them, so that replicas have equal verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -39,6 +49,12 @@ pub(super) struct Verdicts {
 pub(super) struct Violators {
     count: usize,
     few: Option<BTreeSet<Place>>,
+}
+
+impl Slot {
+    pub(super) fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
 }
 
 impl Verdict {
