@@ -43,7 +43,7 @@ const FIELD_MANAGER: &str = "webtroller-audit";
 /// Objects that wait to be judged, in bytes.
 const HOLD: usize = 2 * 1024 * 1024;
 /// Lists of the first pass that are fetched at the same time.
-const LISTS: usize = 4;
+const LISTS: usize = 2;
 
 /// The options of an audit.
 #[derive(Clone, Debug)]
