@@ -79,8 +79,11 @@ fn forget(pod: &mut Pod) {
     match pod.phase {
         Phase::Gone => *pod = Pod { registered: false, ..nothing },
         Phase::Fenced | Phase::Stuck => *pod = nothing,
-        // It neither watches nor reports.
-        Phase::Partitioned => (pod.listed, pod.version) = (None, 0),
+        // It neither watches nor reports, and serves as before.
+        Phase::Partitioned => {
+            (pod.listed, pod.version) = (None, 0);
+            pod.slots = without_first_list(pod.slots);
+        }
         // Its first list matters until it is ready, and the activation in it until that is in force.
         Phase::Ready => {
             pod.listed = Some((0, 0));
