@@ -163,7 +163,7 @@ impl Checker<'_> {
         }
     }
 
-    fn max_cost(&mut self, expr: &Expr, root: &super::declaration::Declaration) -> u64 {
+    fn max_cost(&mut self, expr: &Expr, root: &super::declaration::TypeDeclaration) -> u64 {
         let mapping = &self.mapping;
         self.typed.values_mut().for_each(|of| *of = mapping.settle(of));
         cost::estimate(expr, &self.typed, &self.resolved, root)
@@ -206,13 +206,12 @@ impl Checker<'_> {
         }
         let (operand, of) = self.check(&select.operand);
         let (result, is_optional) = self.field(expr.at, &of, &select.field);
-        let operand = Box::new(operand);
         let field = select.field.clone();
         if select.optional {
             let result = if is_optional { result } else { Type::optional(result) };
-            return (Node::SelectOptional { operand, field }, result);
+            return (Node::SelectOptional { operand: Box::new(operand), field }, result);
         }
-        (Node::Select { operand, field }, result)
+        (Node::select(operand, field), result)
     }
 
     /// `variables.name`, where `variables` is not a name of a macro.

@@ -35,7 +35,7 @@ fn scalar_equal(a: &Value, b: &Value) -> bool {
 
 /// Returns true if two values are equal. Values of different types are not, but numbers are compared across their
 /// types.
-pub(crate) fn equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, EvalError> {
+pub(crate) fn equal(meter: &Meter, a: &Value, b: &Value) -> Result<bool, EvalError> {
     meter.step()?;
     match (a, b) {
         (Value::List(a), Value::List(b)) => {
@@ -62,7 +62,7 @@ pub(crate) fn equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, Eva
 }
 
 /// Returns true if two values are equal, where what cannot be compared is not.
-pub(crate) fn is_same(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, EvalError> {
+pub(crate) fn is_same(meter: &Meter, a: &Value, b: &Value) -> Result<bool, EvalError> {
     match equal(meter, a, b) {
         Err(EvalError::Failed(_)) => Ok(false),
         answer => answer,
@@ -70,14 +70,14 @@ pub(crate) fn is_same(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, E
 }
 
 /// Returns true if two elements make their lists or maps different. What cannot be compared does not: cel-go's reading.
-fn differ(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool, EvalError> {
+fn differ(meter: &Meter, a: &Value, b: &Value) -> Result<bool, EvalError> {
     match equal(meter, a, b) {
         Err(EvalError::Failed(_)) => Ok(false),
         answer => answer.map(|equal| !equal),
     }
 }
 
-fn equal_maps(meter: &mut Meter, a: &Map, b: &Map) -> Result<bool, EvalError> {
+fn equal_maps(meter: &Meter, a: &Map, b: &Map) -> Result<bool, EvalError> {
     if a.len() != b.len() {
         return Ok(false);
     }
@@ -91,7 +91,7 @@ fn equal_maps(meter: &mut Meter, a: &Map, b: &Map) -> Result<bool, EvalError> {
 }
 
 /// Comparing texts takes time in proportion to the shorter one.
-fn pay(meter: &mut Meter, a: &Value, b: &Value) -> Result<(), EvalError> {
+fn pay(meter: &Meter, a: &Value, b: &Value) -> Result<(), EvalError> {
     let length = match (a, b) {
         (Value::String(a), Value::String(b)) => a.len().min(b.len()),
         (Value::Bytes(a), Value::Bytes(b)) => a.len().min(b.len()),
@@ -101,7 +101,7 @@ fn pay(meter: &mut Meter, a: &Value, b: &Value) -> Result<(), EvalError> {
 }
 
 /// The order of two values, or the error of a comparison that has no answer.
-pub(crate) fn order(meter: &mut Meter, a: &Value, b: &Value) -> Result<Ordering, EvalError> {
+pub(crate) fn order(meter: &Meter, a: &Value, b: &Value) -> Result<Ordering, EvalError> {
     pay(meter, a, b)?;
     if is_nan(a) || is_nan(b) {
         return Err(EvalError::failed("NaN values cannot be ordered"));
@@ -111,7 +111,7 @@ pub(crate) fn order(meter: &mut Meter, a: &Value, b: &Value) -> Result<Ordering,
 
 /// Sorts by keys of one type that have an order, and pays for all comparisons first.
 pub(crate) fn sort_by<T>(
-    meter: &mut Meter,
+    meter: &Meter,
     items: &mut [T],
     key: impl Fn(&T) -> &Value,
     mixed: &str,
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn comparing_long_texts_costs() {
-        let mut meter = Meter::new(Budget::default().with_instructions(100));
+        let meter = Meter::new(Budget::default().with_instructions(100));
         let long = Value::text("a".repeat(10_000));
-        assert!(equal(&mut meter, &long, &long).is_err());
+        assert!(equal(&meter, &long, &long).is_err());
     }
 }

@@ -22,7 +22,7 @@ mod size;
 
 use std::collections::HashMap;
 
-use super::declaration::Declaration;
+use super::declaration::TypeDeclaration;
 use super::overload::Overload;
 use super::syntax::{Expr, ExprKind, Select};
 use super::types::Type;
@@ -48,7 +48,7 @@ pub(super) fn estimate(
     expr: &Expr,
     typed: &HashMap<usize, Type>,
     resolved: &HashMap<usize, Resolved>,
-    root: &Declaration,
+    root: &TypeDeclaration,
 ) -> u64 {
     Estimator { typed, resolved, root, locals: Vec::new() }.cost(expr).cost
 }
@@ -56,7 +56,7 @@ pub(super) fn estimate(
 struct Estimator<'a> {
     typed: &'a HashMap<usize, Type>,
     resolved: &'a HashMap<usize, Resolved>,
-    root: &'a Declaration,
+    root: &'a TypeDeclaration,
     /// The names bound by macros around the place estimated, the innermost last.
     locals: Vec<(String, Local)>,
 }

@@ -1,6 +1,6 @@
 //! Declared types: what a structural schema says about a value, to the checker and to the cost estimate.
 //!
-//! A [`Declaration`] is what the API server's `DeclType` is: the type of a value, how many elements it has at most and
+//! A [`TypeDeclaration`] is what the API server's `DeclType` is: the type of a value, how many elements it has at most and
 //! how few bytes it takes as JSON. Where a schema sets no bound, the bound is what fits into a request of 3 MiB.
 
 mod value;
@@ -17,17 +17,17 @@ const LARGEST_REQUEST: u64 = 3 * 1024 * 1024;
 /// The declared type of a value.
 ///
 /// ```
-/// use cel_compat::{Declaration, Environment};
+/// use cel_compat::{TypeDeclaration, Environment};
 ///
-/// let tags = Declaration::list(Declaration::string(Some(63)), Some(8));
-/// let spec = Declaration::object([("tags", tags, false)]);
+/// let tags = TypeDeclaration::list(TypeDeclaration::string(Some(63)), Some(8));
+/// let spec = TypeDeclaration::object([("tags", tags, false)]);
 /// let rule = Environment::for_rule(&spec, false).compile("self.tags.all(t, t.startsWith('a'))")?;
 /// // Eight tags: each is compared with a prefix, and the loop itself costs three more.
 /// assert_eq!(rule.max_cost(), Some(43));
 /// # Ok::<(), cel_compat::Issues>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Declaration {
+pub struct TypeDeclaration {
     of: Type,
     max_elements: u64,
     min_size: u64,
@@ -38,13 +38,13 @@ pub struct Declaration {
 #[derive(Clone, Debug)]
 enum Parts {
     None,
-    Items(Arc<Declaration>),
-    Values(Arc<Declaration>),
+    Items(Arc<TypeDeclaration>),
+    Values(Arc<TypeDeclaration>),
     /// By the names that expressions use.
-    Fields(Arc<BTreeMap<String, Declaration>>),
+    Fields(Arc<BTreeMap<String, TypeDeclaration>>),
 }
 
-impl Declaration {
+impl TypeDeclaration {
     const fn simple(of: Type, max_elements: u64, min_size: u64) -> Self {
         Self { of, max_elements, min_size, parts: Parts::None }
     }
@@ -259,19 +259,22 @@ mod tests {
 
     #[test]
     fn what_a_schema_leaves_open_is_bounded_by_the_request() {
-        let strings = Declaration::list(Declaration::string(None), None);
+        let strings = TypeDeclaration::list(TypeDeclaration::string(None), None);
         assert_eq!((strings.max_elements(), strings.max_cardinality()), (1_048_575, 1_048_576));
-        let pair = Declaration::object([("a", Declaration::integer(), true), ("b", strings, false)]);
+        let pair = TypeDeclaration::object([("a", TypeDeclaration::integer(), true), ("b", strings, false)]);
         assert_eq!(pair.max_cardinality(), 3 * 1024 * 1024 / 9);
-        assert_eq!(Declaration::map(pair, None).max_elements(), (3 * 1024 * 1024 - 2) / 14);
+        assert_eq!(TypeDeclaration::map(pair, None).max_elements(), (3 * 1024 * 1024 - 2) / 14);
     }
 
     #[test]
     fn objects_are_named_after_the_way_to_them() {
-        let inner = Declaration::object([("a", Declaration::integer(), false)]);
+        let inner = TypeDeclaration::object([("a", TypeDeclaration::integer(), false)]);
         let Type::Struct(fields) = inner.type_of().clone() else { panic!("an object") };
-        let outer =
-            Declaration::object([("m", Declaration::map(Declaration::list(inner, None), None), false)]);
+        let outer = TypeDeclaration::object([(
+            "m",
+            TypeDeclaration::map(TypeDeclaration::list(inner, None), None),
+            false,
+        )]);
         assert_eq!(outer.name_of(&fields, "selfType").unwrap(), "selfType.m.@elem.@idx");
     }
 }

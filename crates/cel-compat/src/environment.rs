@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::declaration::Declaration;
+use crate::declaration::TypeDeclaration;
 use crate::node::Node;
 use crate::types::Type;
 use crate::value::Value;
@@ -16,7 +16,7 @@ pub struct Environment {
     variables: Vec<Variable>,
     absent: Vec<(String, String)>,
     /// The declaration of `self`, when costs are estimated.
-    root: Option<Declaration>,
+    root: Option<TypeDeclaration>,
 }
 
 /// A variable supplied by the caller at evaluation time.
@@ -57,7 +57,7 @@ impl Environment {
     /// The environment of a rule in `x-kubernetes-validations`: `self` and `oldSelf` of the declared type, `oldSelf`
     /// optional if the rule sets `optionalOldSelf`. Expressions get an estimate of their cost.
     #[must_use]
-    pub fn for_rule(declaration: &Declaration, optional_old_self: bool) -> Self {
+    pub fn for_rule(declaration: &TypeDeclaration, optional_old_self: bool) -> Self {
         let of = declaration.type_of().clone();
         let old = if optional_old_self { Type::optional(of.clone()) } else { of.clone() };
         let environment = Self::default().with("self", of).with("oldSelf", old);
@@ -121,7 +121,7 @@ impl Environment {
         &self.variables
     }
 
-    pub(crate) const fn root(&self) -> Option<&Declaration> {
+    pub(crate) const fn root(&self) -> Option<&TypeDeclaration> {
         self.root.as_ref()
     }
 

@@ -4,6 +4,7 @@
 
 mod fold;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use super::compare::lookup;
 use super::environment::{Environment, Expression};
 use super::error::EvalError;
 use super::meter::Meter;
-use super::node::{Call, Node, OptionalMap};
-use super::operator::{negate, position};
+use super::node::{Call, Node, OptionalMap, Path};
+use super::operator::{Operator, negate, position};
 use super::value::{Key, Value};
 
 /// The values of the names that an [`Environment`] was given.
@@ -50,15 +51,15 @@ impl<'a> Evaluation<'a> {
 
     /// Other values for the same names. What is spent stays spent.
     #[must_use]
-    pub fn rebind(self, bindings: &'a dyn Bindings) -> Self {
-        let known = self.environment.variables().iter().map(|_| None).collect();
-        Self { bindings, known, ..self }
+    pub fn rebind(mut self, bindings: &'a dyn Bindings) -> Self {
+        self.known.iter_mut().for_each(|known| *known = None);
+        Self { bindings, ..self }
     }
 
     /// The value of an expression that this evaluation's environment compiled.
     ///
     /// # Errors
-    /// What the language has no value for, or an exhausted budget.
+    /// A value that the language does not have, or an exhausted budget.
     pub fn evaluate(&mut self, expression: &Expression) -> Result<Value, EvalError> {
         self.meter.enter();
         self.locals.clear();
@@ -66,33 +67,84 @@ impl<'a> Evaluation<'a> {
     }
 
     fn node(&mut self, node: &Node) -> Result<Value, EvalError> {
+        self.read(node, |value| Ok(value.clone()), Ok)
+    }
+
+    fn holds(&mut self, node: &Node) -> Result<bool, EvalError> {
+        self.look(node, as_bool)
+    }
+
+    /// Looks at the value of a node.
+    fn look<T>(
+        &mut self,
+        node: &Node,
+        look: impl Fn(&Value) -> Result<T, EvalError>,
+    ) -> Result<T, EvalError> {
+        self.read(node, &look, |value| look(&value))
+    }
+
+    /// Returns the result of `placed` for the value of a node where it is, or of `made` for one that had to be computed.
+    fn read<T>(
+        &mut self,
+        node: &Node,
+        placed: impl FnOnce(&Value) -> Result<T, EvalError>,
+        made: impl FnOnce(Value) -> Result<T, EvalError>,
+    ) -> Result<T, EvalError> {
+        if let Some((value, steps)) = self.place(node) {
+            self.meter.steps(steps)?;
+            return placed(value);
+        }
+        let value = self.compute(node)?;
+        made(value)
+    }
+
+    /// The value of a node that is somewhere already, and the steps to it: a constant, a name, or what lies below one.
+    /// Most of what policies ask comes to that, and to look at a value where it is needs no count of references.
+    fn place<'v>(&'v self, node: &'v Node) -> Option<(&'v Value, usize)> {
+        match node {
+            Node::Constant(value) => Some((value, 1)),
+            Node::Local(slot) => self.locals.get(*slot).map(|value| (value, 1)),
+            Node::Variable(position) => match self.known.get(*position)? {
+                Some(Ok(value)) => Some((value, 1)),
+                _ => None,
+            },
+            Node::Path(path) => {
+                let (root, steps) = self.place(&path.root)?;
+                let field = |value: &'v Value, field: &String| match value {
+                    Value::Map(map) => map.field(field),
+                    _ => None,
+                };
+                let value = path.fields.iter().try_fold(root, field)?;
+                Some((value, steps.saturating_add(path.fields.len())))
+            }
+            _ => None,
+        }
+    }
+
+    fn compute(&mut self, node: &Node) -> Result<Value, EvalError> {
         self.meter.descend()?;
         match node {
             Node::Constant(value) => Ok(value.clone()),
             Node::Given(position) => Ok(self.given(*position)),
             Node::Variable(position) => self.variable(*position),
-            Node::Local(slot) => {
-                self.locals.get(*slot).cloned().ok_or_else(|| EvalError::failed("unbound name"))
+            Node::Local(_) => Err(EvalError::failed("unbound name")),
+            Node::Path(path) => self.path(path),
+            Node::SelectOptional { operand, field } => {
+                self.look(operand, |value| select_optional(value, field))
             }
-            Node::Select { operand, field } => select(&self.node(operand)?, field),
-            Node::SelectOptional { operand, field } => select_optional(&self.node(operand)?, field),
-            Node::Has { operand, field } => has(&self.node(operand)?, field).map(Value::Bool),
+            Node::Has { operand, field } => self.look(operand, |value| has(value, field)).map(Value::Bool),
             Node::Index(pair) => self.index(pair, false),
             Node::IndexOptional(pair) => self.index(pair, true),
             Node::Every(operands) => self.logic(operands, false),
             Node::Some(operands) => self.logic(operands, true),
-            Node::Not(operand) => as_bool(&self.node(operand)?).map(|truth| Value::Bool(!truth)),
+            Node::Not(operand) => self.holds(operand).map(|truth| Value::Bool(!truth)),
             Node::Negate(operand) => negate(&self.node(operand)?),
             Node::Conditional(parts) => {
                 let [condition, then, otherwise] = parts.as_ref();
-                let chosen = if as_bool(&self.node(condition)?)? { then } else { otherwise };
+                let chosen = if self.holds(condition)? { then } else { otherwise };
                 self.node(chosen)
             }
-            Node::Operation(operator, operands) => {
-                let [a, b] = operands.as_ref();
-                let (a, b) = (self.node(a)?, self.node(b)?);
-                operator.apply(&mut self.meter, a, b)
-            }
+            Node::Operation(operator, operands) => self.operation(*operator, operands),
             Node::Otherwise { parts, is_value } => self.otherwise(parts, *is_value),
             Node::Call(call) => self.call(call),
             Node::List(elements) => self.list(elements),
@@ -100,6 +152,24 @@ impl<'a> Evaluation<'a> {
             Node::Fold(fold) => self.fold(fold),
             Node::Optional(map) => self.optional_map(map),
         }
+    }
+
+    /// A chain of fields below a value that has to be computed, or one that ends in an error.
+    fn path(&mut self, path: &Path) -> Result<Value, EvalError> {
+        self.meter.steps(path.fields.len().saturating_sub(1))?;
+        let root = self.node(&path.root)?;
+        path.fields.iter().try_fold(root, |value, field| select(&value, field))
+    }
+
+    fn operation(&mut self, operator: Operator, [a, b]: &[Node; 2]) -> Result<Value, EvalError> {
+        if let Some((a, to_a)) = self.place(a)
+            && let Some((b, to_b)) = self.place(b)
+        {
+            self.meter.steps(to_a.saturating_add(to_b))?;
+            return operator.apply(&self.meter, Cow::Borrowed(a), Cow::Borrowed(b));
+        }
+        let (a, b) = (self.node(a)?, self.node(b)?);
+        operator.apply(&self.meter, Cow::Owned(a), Cow::Owned(b))
     }
 
     fn given(&self, position: usize) -> Value {
@@ -135,7 +205,7 @@ impl<'a> Evaluation<'a> {
     fn logic(&mut self, operands: &[Node], deciding: bool) -> Result<Value, EvalError> {
         let mut error = None;
         for operand in operands {
-            match self.node(operand).and_then(|value| as_bool(&value)) {
+            match self.holds(operand) {
                 Ok(truth) if truth == deciding => return Ok(Value::Bool(deciding)),
                 Ok(_) => {}
                 Err(EvalError::Failed(message)) => {
@@ -175,18 +245,35 @@ impl<'a> Evaluation<'a> {
     }
 
     fn call(&mut self, call: &Call) -> Result<Value, EvalError> {
-        let mut arguments = Vec::with_capacity(call.arguments.len());
-        for argument in &call.arguments {
-            arguments.push(self.node(argument)?);
+        // No allocation for the arities that occur.
+        match call.arguments.as_slice() {
+            [a] => {
+                let arguments = [self.node(a)?];
+                self.function(call, &arguments)
+            }
+            [a, b] => {
+                let arguments = [self.node(a)?, self.node(b)?];
+                self.function(call, &arguments)
+            }
+            all => {
+                let mut arguments = Vec::with_capacity(all.len());
+                for argument in all {
+                    arguments.push(self.node(argument)?);
+                }
+                self.function(call, &arguments)
+            }
         }
+    }
+
+    fn function(&self, call: &Call, arguments: &[Value]) -> Result<Value, EvalError> {
         let fits = call.overloads.iter().any(|overload| {
             overload.arguments.len() == arguments.len()
-                && overload.arguments.iter().zip(&arguments).all(|(of, value)| of.admits(value))
+                && overload.arguments.iter().zip(arguments).all(|(of, value)| of.admits(value))
         });
         if !fits {
             return Err(EvalError::no_overload());
         }
-        (call.function)(&mut self.meter, &arguments)
+        (call.function)(&self.meter, arguments)
     }
 
     fn list(&mut self, elements: &[(bool, Node)]) -> Result<Value, EvalError> {

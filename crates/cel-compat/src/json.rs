@@ -53,7 +53,7 @@ impl Document for Value {
     }
 
     fn key(key: &str) -> Key {
-        Key::String(key.to_owned().into())
+        Key::from(key)
     }
 
     fn array(items: Vec<Self>) -> Self {
@@ -62,6 +62,29 @@ impl Document for Value {
 
     fn object(fields: Vec<(Key, Self)>) -> Self {
         Self::Map(fields.into_iter().collect())
+    }
+}
+
+/// The name of a field, read without a copy in between.
+struct Name(Key);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+struct NameVisitor;
+
+impl Visitor<'_> for NameVisitor {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Name, E> {
+        Ok(Name(Key::from(name)))
     }
 }
 
@@ -113,8 +136,8 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some((key, value)) = map.next_entry::<String, Value>()? {
-            values.push((Key::String(key.into()), value));
+        while let Some((Name(key), value)) = map.next_entry()? {
+            values.push((key, value));
         }
         Ok(Value::Map(values.into_iter().collect()))
     }

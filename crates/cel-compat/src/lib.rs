@@ -51,7 +51,7 @@ mod token;
 mod types;
 mod value;
 
-pub use declaration::{Declaration, escaped};
+pub use declaration::{TypeDeclaration, escaped};
 pub use environment::{Environment, Expression};
 pub use error::EvalError;
 pub use eval::{Bindings, Evaluation};

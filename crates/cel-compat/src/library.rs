@@ -27,7 +27,7 @@ use super::meter::Meter;
 pub(super) use format::{admits, verbs};
 
 /// The code of a function: its arguments, the target of a call on a target first, to its value.
-pub(super) type Native = fn(&mut Meter, &[Value]) -> Result<Value, EvalError>;
+pub(super) type Native = fn(&Meter, &[Value]) -> Result<Value, EvalError>;
 
 /// The code for a function, which exists in the table of overloads.
 pub(super) fn function(name: &str, on_target: bool) -> Option<Native> {
@@ -61,8 +61,8 @@ const CONVERSIONS: [&str; 8] = ["bool", "bytes", "double", "duration", "int", "s
 pub(super) fn folded(name: &str, constant: &Value) -> Result<Option<Value>, String> {
     let function = if CONVERSIONS.contains(&name) { function(name, false) } else { None };
     let Some(function) = function else { return Ok(None) };
-    let mut meter = Meter::new(Budget::default());
-    function(&mut meter, std::slice::from_ref(constant)).map(Some).map_err(|error| error.to_string())
+    let meter = Meter::new(Budget::default());
+    function(&meter, std::slice::from_ref(constant)).map(Some).map_err(|error| error.to_string())
 }
 
 /// A string converted by `duration` or `timestamp`; `None` when it is not one.
@@ -73,7 +73,7 @@ pub(crate) fn time_of(function: &str, text: &str) -> Option<Value> {
 /// Checks that a regular expression compiles.
 ///
 /// # Errors
-/// What is wrong with the pattern.
+/// When the pattern is invalid.
 pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
     pattern::check(pattern)
 }

@@ -23,33 +23,33 @@ impl Meter {
     }
 
     /// One step.
-    pub(super) fn step(&mut self) -> Result<(), EvalError> {
+    pub(super) fn step(&self) -> Result<(), EvalError> {
         Ok(self.0.spend(1)?)
     }
 
     /// So many steps at once: the work of a function over a long string or list.
-    pub(super) fn steps(&mut self, steps: usize) -> Result<(), EvalError> {
+    pub(super) fn steps(&self, steps: usize) -> Result<(), EvalError> {
         Ok(self.0.spend(u64::try_from(steps).unwrap_or(u64::MAX))?)
     }
 
     /// Notes where the stack is: an evaluation begins here.
-    pub(super) fn enter(&mut self) {
+    pub(super) fn enter(&self) {
         self.0.rebase_stack();
     }
 
     /// One step deeper: refused when the evaluation has used up its share of the stack.
-    pub(super) fn descend(&mut self) -> Result<(), EvalError> {
+    pub(super) fn descend(&self) -> Result<(), EvalError> {
         self.0.check_stack()?;
         self.step()
     }
 
     /// Bytes about to be built. Called before, so that the bound holds for what is never built.
-    pub(super) fn bytes(&mut self, bytes: usize) -> Result<(), EvalError> {
+    pub(super) fn bytes(&self, bytes: usize) -> Result<(), EvalError> {
         Ok(self.0.charge(bytes, BYTES_PER_STEP)?)
     }
 
     /// Elements of a list or a map about to be built.
-    pub(super) fn elements(&mut self, elements: usize) -> Result<(), EvalError> {
+    pub(super) fn elements(&self, elements: usize) -> Result<(), EvalError> {
         self.bytes(elements.saturating_mul(std::mem::size_of::<Value>()))
     }
 }

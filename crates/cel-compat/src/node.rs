@@ -18,10 +18,7 @@ pub(super) enum Node {
     Variable(usize),
     /// A name that a macro binds, by position.
     Local(usize),
-    Select {
-        operand: Box<Node>,
-        field: String,
-    },
+    Path(Box<Path>),
     SelectOptional {
         operand: Box<Node>,
         field: String,
@@ -50,6 +47,26 @@ pub(super) enum Node {
     Map(Vec<(bool, Node, Node)>),
     Fold(Box<Fold>),
     Optional(Box<OptionalMap>),
+}
+
+impl Node {
+    /// The field of an operand.
+    pub(super) fn select(operand: Self, field: String) -> Self {
+        let mut path = match operand {
+            Self::Path(path) => path,
+            root => Box::new(Path { root, fields: Vec::new() }),
+        };
+        path.fields.push(field);
+        Self::Path(path)
+    }
+}
+
+/// A chain of fields, one below the other: a single node, so that what lies between is looked at only.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) root: Node,
+    /// At least one.
+    pub(super) fields: Vec<String>,
 }
 
 /// The call of a function.

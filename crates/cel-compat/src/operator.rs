@@ -1,6 +1,7 @@
 //! The operators that take two values: arithmetic, comparison, membership. Logic is in `eval`, which may not evaluate
 //! both sides.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -50,9 +51,14 @@ impl Operator {
     }
 
     /// The value of the operation.
-    pub(super) fn apply(self, meter: &mut Meter, a: Value, b: Value) -> Result<Value, EvalError> {
+    pub(super) fn apply(
+        self,
+        meter: &Meter,
+        a: Cow<'_, Value>,
+        b: Cow<'_, Value>,
+    ) -> Result<Value, EvalError> {
         match self {
-            Self::Add => add(meter, a, b),
+            Self::Add => add(meter, a.into_owned(), b.into_owned()),
             Self::Subtract => subtract(&a, &b),
             Self::Multiply | Self::Divide | Self::Modulo => self.scale(&a, &b),
             Self::Equal => equal(meter, &a, &b).map(Value::Bool),
@@ -132,7 +138,7 @@ pub(super) fn negate(value: &Value) -> Result<Value, EvalError> {
     }
 }
 
-pub(super) fn add(meter: &mut Meter, a: Value, b: Value) -> Result<Value, EvalError> {
+pub(super) fn add(meter: &Meter, a: Value, b: Value) -> Result<Value, EvalError> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => {
             a.checked_add(b).map(Value::Int).ok_or_else(|| EvalError::failed("integer overflow"))
@@ -141,10 +147,9 @@ pub(super) fn add(meter: &mut Meter, a: Value, b: Value) -> Result<Value, EvalEr
             a.checked_add(b).map(Value::Uint).ok_or_else(|| EvalError::failed("unsigned integer overflow"))
         }
         (Value::Float(a), Value::Float(b)) => Ok(Value::Float(a + b)),
-        (Value::String(mut a), Value::String(b)) => {
+        (Value::String(a), Value::String(b)) => {
             meter.bytes(a.len().saturating_add(b.len()))?;
-            Arc::make_mut(&mut a).push_str(&b);
-            Ok(Value::String(a))
+            Ok(Value::text([&*a, &*b].concat()))
         }
         (Value::Bytes(mut a), Value::Bytes(b)) => {
             meter.bytes(a.len().saturating_add(b.len()))?;
@@ -153,7 +158,13 @@ pub(super) fn add(meter: &mut Meter, a: Value, b: Value) -> Result<Value, EvalEr
         }
         (Value::List(mut a), Value::List(b)) => {
             meter.elements(a.len().saturating_add(b.len()))?;
-            Arc::make_mut(&mut a).extend(b.iter().cloned());
+            if a.is_empty() {
+                return Ok(Value::List(b));
+            }
+            // A list that is shared is copied as soon as it is changed.
+            if !b.is_empty() {
+                Arc::make_mut(&mut a).extend(b.iter().cloned());
+            }
             Ok(Value::List(a))
         }
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(&b)),
@@ -181,7 +192,7 @@ fn subtract(a: &Value, b: &Value) -> Result<Value, EvalError> {
 }
 
 /// `a in b`.
-fn contains(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value, EvalError> {
+fn contains(meter: &Meter, a: &Value, b: &Value) -> Result<Value, EvalError> {
     match b {
         Value::List(elements) => {
             for element in elements.iter() {

@@ -45,7 +45,7 @@ pub enum Type {
     Opaque(&'static str),
     /// A type with declared fields, such as the admission request.
     Object(&'static str),
-    /// An object that a structural schema declares, see [`crate::Declaration`].
+    /// An object that a structural schema declares, see [`crate::TypeDeclaration`].
     Struct(Fields),
     /// The type of an expression that has none; it fits everywhere, so that one issue is not reported twice.
     Error,

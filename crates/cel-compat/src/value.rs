@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt;
+use std::slice;
 use std::sync::Arc;
 
 use chrono::{DateTime, FixedOffset, TimeDelta};
@@ -14,6 +15,9 @@ use crate::error::EvalError;
 
 /// Seconds of 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, between which CEL has timestamps.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
+/// Up to how many keys are tried one by one, which is faster than halving few.
+const MOST_TRIED: usize = 12;
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -30,7 +34,7 @@ pub enum Value {
     /// A binary floating point number.
     Float(f64),
     /// Text.
-    String(Arc<String>),
+    String(Arc<str>),
     /// Bytes.
     Bytes(Arc<Vec<u8>>),
     /// A list; the elements may be of different types.
@@ -59,8 +63,8 @@ pub enum Key {
     Int(i64),
     /// A whole number without a sign.
     Uint(u64),
-    /// A text; by far the most common.
-    String(Arc<String>),
+    /// A text; by far the most common. Its length is beside it, so a search need not follow it.
+    String(Arc<str>),
 }
 
 /// A map in the order of its keys, so that what is made of it is the same in every process.
@@ -149,14 +153,23 @@ impl Map {
 
     /// The entries in the order of their keys.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Value)> {
-        self.0.iter().map(|(key, value)| (key, value))
+        self.entries().map(|(key, value)| (key, value))
+    }
+
+    pub(crate) fn entries(&self) -> slice::Iter<'_, (Key, Value)> {
+        self.0.iter()
     }
 
     /// The value at a text.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Value> {
+        if self.0.len() <= MOST_TRIED {
+            // Texts of different lengths are told apart without a look at them.
+            let named = |key: &Key| matches!(key, Key::String(key) if **key == *name);
+            return self.0.iter().find(|(key, _)| named(key)).map(|(_, value)| value);
+        }
         self.find(|key| match key {
-            Key::String(key) => key.as_str().cmp(name),
+            Key::String(key) => (**key).cmp(name),
             _ => Ordering::Less,
         })
     }
@@ -226,7 +239,7 @@ impl From<&Key> for Value {
 
 impl From<&str> for Key {
     fn from(key: &str) -> Self {
-        Self::String(Arc::new(key.to_owned()))
+        Self::String(key.into())
     }
 }
 
@@ -245,8 +258,8 @@ impl fmt::Display for Key {
 
 impl Value {
     /// A text.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::String(Arc::new(text.into()))
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Self::String(text.into())
     }
 
     /// A list.

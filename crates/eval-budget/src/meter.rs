@@ -187,7 +187,7 @@ fn size(bytes: usize) -> u64 {
 }
 
 /// Roughly where the stack is now: the address of something on it.
-#[inline(never)]
+#[inline]
 fn stack_position() -> usize {
     let here = 0u8;
     std::ptr::from_ref(&here).addr()

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::decode::decode;
 use crate::diagnostic::Severity;
-use crate::limit::Limits;
+use crate::limit::SchemaLimits;
 use crate::path::SchemaPath;
 
 /// The parties that a change affects.
@@ -108,7 +108,7 @@ pub fn compat(old: &Value, new: &Value) -> Vec<Change> {
 fn based(old: &Value, new: &Value, base: &str) -> Vec<Change> {
     let mut compare =
         Compare { base: base.to_owned(), direction: Direction::Stored, changes: Vec::new(), delicate: false };
-    let limits = Limits::default();
+    let limits = SchemaLimits::default();
     let root = SchemaPath::root();
     if let Some(detail) = limits.exceeded(old).or_else(|| limits.exceeded(new)) {
         compare.push(&root, "too-large", Impact::Possible, detail);

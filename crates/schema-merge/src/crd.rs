@@ -9,7 +9,7 @@ mod version;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
-use crate::limit::Limits;
+use crate::limit::SchemaLimits;
 use crate::number;
 use crate::path::SchemaPath;
 use crate::structural::{Options, Report, check_structural, go_json, go_quoted};
@@ -37,7 +37,7 @@ use crate::structural::{Options, Report, check_structural, go_json, go_quoted};
 #[must_use]
 pub fn check_crd(crd: &Value) -> Vec<Diagnostic> {
     let mut report = Report::new("");
-    if let Some(detail) = Limits::default().exceeded(crd) {
+    if let Some(detail) = SchemaLimits::default().exceeded(crd) {
         report.push(Severity::Error, DiagnosticKind::Plain, "too-large", &SchemaPath::root(), None, detail);
         return report.diagnostics;
     }

@@ -29,10 +29,10 @@ pub enum MergeError {
         /// The text as given.
         text: String,
     },
-    /// A fragment is nested or large beyond the bounds of [`crate::Limits`].
+    /// A fragment is nested or large beyond the bounds of [`crate::SchemaLimits`].
     #[error("{origin}: the schema mounted at {at:?} is too large: {detail}", at = .at.to_string())]
     TooLarge {
-        /// Whose fragment.
+        /// The name of the fragment.
         origin: String,
         /// The place where it is mounted.
         at: MountPath,
@@ -44,7 +44,7 @@ pub enum MergeError {
     NotASchema {
         /// The place in the merged schema.
         at: SchemaPath,
-        /// Whose fragment.
+        /// The name of the fragment.
         origin: String,
         /// The JSON type that was found.
         found: &'static str,
@@ -56,7 +56,7 @@ pub enum MergeError {
     NotAnObject {
         /// The place in the merged schema.
         at: SchemaPath,
-        /// Whose fragment.
+        /// The name of the fragment.
         origin: String,
         /// The type it has instead.
         found: String,
@@ -66,7 +66,7 @@ pub enum MergeError {
     Reserved {
         /// The place in the merged schema.
         at: SchemaPath,
-        /// Whose fragment.
+        /// The name of the fragment.
         origin: String,
         /// The reserved property of the resource.
         property: String,
@@ -76,7 +76,7 @@ pub enum MergeError {
     Sealed {
         /// The place in the merged schema.
         at: SchemaPath,
-        /// Whose fragment.
+        /// The name of the fragment.
         origin: String,
         /// The sealed parent.
         parent: MountPath,
@@ -124,7 +124,7 @@ pub enum MergeError {
     NotAParent {
         /// The node in the merged schema.
         at: SchemaPath,
-        /// Whose mount needs an object here.
+        /// The name of the fragment whose mount needs an object here.
         origin: String,
         /// The contributor that declared something else.
         parent: String,
@@ -136,7 +136,7 @@ pub enum MergeError {
     MountDefault {
         /// The node in the merged schema.
         at: SchemaPath,
-        /// Whose fragment.
+        /// The name of the fragment.
         origin: String,
         /// The defect.
         reason: String,

@@ -54,7 +54,7 @@ pub use diagnostic::{Diagnostic, DiagnosticKind, Severity};
 pub use error::{Claim, MergeError};
 pub use errors::Errors;
 pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sharing};
-pub use limit::Limits;
+pub use limit::SchemaLimits;
 pub use merged::Merged;
 pub use merger::{Frame, Merger, MetadataLimits, TextLimits};
 pub use object::{ObjectVerdict, Pruned, defaulted, pruned, validate_object};

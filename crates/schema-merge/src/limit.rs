@@ -10,20 +10,20 @@ use serde_json::Value;
 /// a person or a generator writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct SchemaLimits {
     /// Nested JSON lists and objects. A schema takes two per level of the object it describes.
     pub depth: usize,
     /// JSON values in total.
     pub values: usize,
 }
 
-impl Default for Limits {
+impl Default for SchemaLimits {
     fn default() -> Self {
         Self { depth: 512, values: 1_000_000 }
     }
 }
 
-impl Limits {
+impl SchemaLimits {
     /// The same bounds with this depth.
     #[must_use]
     pub fn with_depth(mut self, depth: usize) -> Self {

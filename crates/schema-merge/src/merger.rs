@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::error::MergeError;
 use crate::errors::Errors;
 use crate::fragment::Fragment;
-use crate::limit::Limits;
+use crate::limit::SchemaLimits;
 use crate::merged::Merged;
 use crate::number;
 use crate::path::{MountPath, SchemaPath};
@@ -54,7 +54,7 @@ pub(crate) struct Terms {
     pub(crate) metadata: MetadataLimits,
     pub(crate) status_subresource: bool,
     pub(crate) strip_descriptions: bool,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SchemaLimits,
 }
 
 /// Restrictions on the resource's own name: all that a CRD may say about `metadata`.
@@ -141,7 +141,7 @@ impl Merger {
 
     /// Bounds the size of each fragment.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: SchemaLimits) -> Self {
         self.terms.limits = limits;
         self
     }
@@ -241,7 +241,7 @@ impl Merged {
 }
 
 fn options(merged: &Merged) -> Options {
-    let limits = Limits::default().with_depth(usize::MAX).with_values(usize::MAX);
+    let limits = SchemaLimits::default().with_depth(usize::MAX).with_values(usize::MAX);
     Options::default().status_subresource(merged.status_subresource).limits(limits)
 }
 

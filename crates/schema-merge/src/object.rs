@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::decode::decode;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::limit::Limits;
+use crate::limit::SchemaLimits;
 use crate::node::Node;
 use crate::path::SchemaPath;
 
@@ -61,7 +61,7 @@ impl ObjectVerdict {
 /// ```
 #[must_use]
 pub fn validate_object(schema: &Value, object: &Value) -> ObjectVerdict {
-    match Limits::default().exceeded(schema) {
+    match SchemaLimits::default().exceeded(schema) {
         Some(detail) => unchecked(object, detail),
         None => judge(object, || decode(schema, "", "")),
     }
@@ -72,7 +72,7 @@ pub(crate) fn judge<'a>(
     object: &Value,
     schema: impl FnOnce() -> (Node<'a>, Vec<Diagnostic>),
 ) -> ObjectVerdict {
-    if let Some(detail) = Limits::default().exceeded(object) {
+    if let Some(detail) = SchemaLimits::default().exceeded(object) {
         return unchecked(object, detail);
     }
     let (node, diagnostics) = schema();

@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use crate::decode::decode;
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
-use crate::limit::Limits;
+use crate::limit::SchemaLimits;
 use crate::node::Node;
 use crate::path::SchemaPath;
 
@@ -56,7 +56,7 @@ pub struct Options {
     /// True to report what the server accepts in silence.
     pub lints: bool,
     /// The bounds on depth and size of the schema.
-    pub limits: Limits,
+    pub limits: SchemaLimits,
 }
 
 impl Default for Options {
@@ -67,7 +67,7 @@ impl Default for Options {
             version_prefix: FIRST_VERSION.to_owned(),
             base: String::new(),
             lints: true,
-            limits: Limits::default(),
+            limits: SchemaLimits::default(),
         }
     }
 }
@@ -104,7 +104,7 @@ impl Options {
 
     /// With these bounds.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: SchemaLimits) -> Self {
         self.limits = limits;
         self
     }

@@ -14,7 +14,7 @@ mod variant;
 use serde_json::{Map, Value, json};
 
 use crate::errors::Errors;
-use crate::limit::Limits;
+use crate::limit::SchemaLimits;
 use crate::path::{SchemaPath, Step};
 use crate::structural::{Options, check_structural};
 
@@ -129,7 +129,7 @@ impl Style {
 /// # Errors
 /// Everything that is in the way, by place.
 pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Errors<StructuralizeError>> {
-    if let Some(detail) = Limits::default().exceeded(schema) {
+    if let Some(detail) = SchemaLimits::default().exceeded(schema) {
         return Err(
             vec![StructuralizeError { path: SchemaPath::root(), reason: Reason::TooLarge(detail) }].into()
         );
@@ -160,7 +160,7 @@ pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Err
 
 /// Returns what the API server would say about the outcome, as the schema of a property.
 fn refused(schema: &Value) -> Vec<StructuralizeError> {
-    let limits = Limits::default().with_depth(usize::MAX).with_values(usize::MAX);
+    let limits = SchemaLimits::default().with_depth(usize::MAX).with_values(usize::MAX);
     let options = Options::default().errors_only().limits(limits);
     let mounted = json!({"type": "object", "properties": {"it": schema}});
     let diagnostics = check_structural(&mounted, &options);

@@ -256,7 +256,7 @@ proptest! {
     }
 }
 
-/// How often the comparison calls a change safe, and how often an unsafe one really breaks something.
+/// Counts how often the comparison calls a change safe, and how often an unsafe one really breaks something.
 #[test]
 fn the_comparison_says_both_yes_and_no() {
     let (mut safe, mut broken, mut unsafe_) = (0, 0, 0);

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says no by panicking")]
 
 use schema_merge::{
-    Diagnostic, Fragment, Limits, Merger, MountPath, Options, Style, check_structural, compat, structuralize,
-    validate_object,
+    Diagnostic, Fragment, Merger, MountPath, Options, SchemaLimits, Style, check_structural, compat,
+    structuralize, validate_object,
 };
 use serde_json::{Map, Value, json};
 
@@ -52,7 +52,7 @@ fn beyond_the_bounds_there_is_an_answer_and_no_overflow() {
     assert!(structuralize(&schema, Style::default()).is_err());
     assert!(!validate_object(&schema, &json!({})).is_valid());
     assert!(Merger::new().mount(Fragment::new("a", MountPath::root(), schema.clone())).build().is_err());
-    let few = Options::default().limits(Limits::default().with_values(10));
+    let few = Options::default().limits(SchemaLimits::default().with_values(10));
     assert_eq!(
         check_structural(&resource(wide(20)), &few)[0].to_string(),
         "spec.validation.openAPIV3Schema: more than 10 values"

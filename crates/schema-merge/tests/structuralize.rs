@@ -140,7 +140,7 @@ fn tagged_enums_are_told_apart_under_one_of() {
     );
 }
 
-/// What fuzzing found once.
+/// Cases that fuzzing found.
 #[test]
 fn nothing_is_left_to_do_the_second_time() {
     for schema in [

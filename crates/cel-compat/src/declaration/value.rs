@@ -8,9 +8,9 @@ use crate::library::time_of;
 use crate::types::Type;
 use crate::value::{Key, Map, Value};
 
-use super::{Declaration, Parts, escaped};
+use super::{Parts, TypeDeclaration, escaped};
 
-impl Declaration {
+impl TypeDeclaration {
     /// A JSON value as a value of this type; `None` when it is not one, and for bytes, whose encoding is not read here.
     ///
     /// Fields that are not declared are dropped: expressions cannot see them.
@@ -37,20 +37,23 @@ impl Declaration {
             (Type::Bool, Json::Bool(truth)) => Some(Value::Bool(*truth)),
             (Type::Int, Json::Number(number)) => number.as_i64().map(Value::Int),
             (Type::Double, Json::Number(number)) => number.as_f64().map(Value::Float),
-            (Type::String, Json::String(text)) => Some(Value::text(text)),
+            (Type::String, Json::String(text)) => Some(Value::text(text.as_str())),
             (Type::Duration, Json::String(text)) => time_of("duration", text),
             (Type::Timestamp, Json::String(text)) => {
                 // A date alone begins at midnight.
                 time_of("timestamp", text).or_else(|| time_of("timestamp", &format!("{text}T00:00:00Z")))
             }
-            (Type::Dyn, Json::String(text)) => Some(Value::text(text)),
+            (Type::Dyn, Json::String(text)) => Some(Value::text(text.as_str())),
             (Type::Dyn, Json::Number(number)) => number.as_i64().map(Value::Int),
             _ => None,
         }
     }
 }
 
-fn object(fields: &BTreeMap<String, Declaration>, entries: &serde_json::Map<String, Json>) -> Option<Value> {
+fn object(
+    fields: &BTreeMap<String, TypeDeclaration>,
+    entries: &serde_json::Map<String, Json>,
+) -> Option<Value> {
     let mut values = Vec::new();
     for (name, json) in entries {
         let declared = escaped(name).and_then(|name| fields.get(&name).map(|field| (name, field)));
@@ -69,11 +72,11 @@ mod tests {
     #[test]
     fn values_have_the_declared_types_and_the_names_of_expressions() {
         let fields = [
-            ("x-y", Declaration::number(), false),
-            ("at", Declaration::date(), false),
-            ("for", Declaration::map(Declaration::duration(), None), false),
+            ("x-y", TypeDeclaration::number(), false),
+            ("at", TypeDeclaration::date(), false),
+            ("for", TypeDeclaration::map(TypeDeclaration::duration(), None), false),
         ];
-        let declaration = Declaration::object(fields);
+        let declaration = TypeDeclaration::object(fields);
         let json = json!({"x-y": 1, "at": "2020-01-02", "for": {"a-b": "1h"}, "unknown": true});
         let Some(Value::Map(map)) = declaration.value(&json) else { panic!("an object") };
         let shown: Vec<_> = map.iter().map(|(key, value)| format!("{key}: {value:?}")).collect();

@@ -1,6 +1,8 @@
 //! The macros over lists and maps. One loop per macro, so that building a list takes time linear in its length.
 
 use std::collections::BTreeMap;
+use std::iter::Enumerate;
+use std::slice;
 use std::sync::Arc;
 
 use crate::value::{Key, Value};
@@ -8,7 +10,7 @@ use crate::value::{Key, Value};
 use super::super::compare::sort_by;
 use super::super::error::EvalError;
 use super::super::node::{Fold, Node, Shape};
-use super::{Evaluation, as_bool};
+use super::Evaluation;
 
 /// The bindings of a macro in one round.
 type Round = (Value, Option<Value>);
@@ -16,7 +18,7 @@ type Round = (Value, Option<Value>);
 impl Evaluation<'_> {
     pub(super) fn fold(&mut self, fold: &Fold) -> Result<Value, EvalError> {
         let range = self.node(&fold.range)?;
-        let rounds = rounds(&range, fold.is_pair)?;
+        let rounds = Rounds::over(&range, fold.is_pair)?;
         self.meter.elements(rounds.len())?;
         let value = match &fold.shape {
             Shape::All(body) => self.quantify(fold, rounds, body, false),
@@ -32,29 +34,34 @@ impl Evaluation<'_> {
         value
     }
 
-    /// The body with the names of this round bound.
-    fn round(&mut self, fold: &Fold, round: &Round, body: &Node) -> Result<Value, EvalError> {
+    /// Binds the names for this round. They keep their values while its filter and its body are evaluated.
+    fn bind(&mut self, fold: &Fold, (first, second): Round) {
         self.locals.truncate(fold.slot);
-        self.locals.push(round.0.clone());
-        self.locals.extend(round.1.clone());
-        self.node(body)
+        self.locals.push(first);
+        self.locals.extend(second);
     }
 
-    fn keeps(&mut self, fold: &Fold, round: &Round, filter: Option<&Node>) -> Result<bool, EvalError> {
-        filter.map_or(Ok(true), |filter| self.round(fold, round, filter).and_then(|value| as_bool(&value)))
+    /// The value of the first name in this round.
+    fn bound(&self, fold: &Fold) -> Value {
+        self.locals.get(fold.slot).cloned().unwrap_or(Value::Null)
+    }
+
+    fn keeps(&mut self, filter: Option<&Node>) -> Result<bool, EvalError> {
+        filter.map_or(Ok(true), |filter| self.holds(filter))
     }
 
     /// `all` and `exists`: a deciding element wins over the errors of the others.
     fn quantify(
         &mut self,
         fold: &Fold,
-        rounds: Vec<Round>,
+        rounds: Rounds<'_>,
         body: &Node,
         deciding: bool,
     ) -> Result<Value, EvalError> {
         let mut error = None;
         for round in rounds {
-            match self.round(fold, &round, body).and_then(|value| as_bool(&value)) {
+            self.bind(fold, round);
+            match self.holds(body) {
                 Ok(truth) if truth == deciding => return Ok(Value::Bool(deciding)),
                 Ok(_) => {}
                 Err(EvalError::Failed(message)) => {
@@ -66,21 +73,23 @@ impl Evaluation<'_> {
         error.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
     }
 
-    fn exactly_one(&mut self, fold: &Fold, rounds: Vec<Round>, body: &Node) -> Result<Value, EvalError> {
+    fn exactly_one(&mut self, fold: &Fold, rounds: Rounds<'_>, body: &Node) -> Result<Value, EvalError> {
         let mut count = 0_usize;
         for round in rounds {
-            if as_bool(&self.round(fold, &round, body)?)? {
+            self.bind(fold, round);
+            if self.holds(body)? {
                 count = count.saturating_add(1);
             }
         }
         Ok(Value::Bool(count == 1))
     }
 
-    fn filter(&mut self, fold: &Fold, rounds: Vec<Round>, body: &Node) -> Result<Value, EvalError> {
+    fn filter(&mut self, fold: &Fold, rounds: Rounds<'_>, body: &Node) -> Result<Value, EvalError> {
         let mut kept = Vec::new();
         for round in rounds {
-            if as_bool(&self.round(fold, &round, body)?)? {
-                kept.push(round.0);
+            self.bind(fold, round);
+            if self.holds(body)? {
+                kept.push(self.bound(fold));
             }
         }
         Ok(Value::List(Arc::new(kept)))
@@ -89,14 +98,15 @@ impl Evaluation<'_> {
     fn collect(
         &mut self,
         fold: &Fold,
-        rounds: Vec<Round>,
+        rounds: Rounds<'_>,
         filter: Option<&Node>,
         body: &Node,
     ) -> Result<Value, EvalError> {
         let mut list = Vec::new();
         for round in rounds {
-            if self.keeps(fold, &round, filter)? {
-                list.push(self.round(fold, &round, body)?);
+            self.bind(fold, round);
+            if self.keeps(filter)? {
+                list.push(self.node(body)?);
             }
         }
         Ok(Value::List(Arc::new(list)))
@@ -105,15 +115,16 @@ impl Evaluation<'_> {
     fn transform(
         &mut self,
         fold: &Fold,
-        rounds: Vec<Round>,
+        rounds: Rounds<'_>,
         filter: Option<&Node>,
         body: &Node,
     ) -> Result<Value, EvalError> {
         let mut map = BTreeMap::new();
         for round in rounds {
-            if self.keeps(fold, &round, filter)? {
-                let value = self.round(fold, &round, body)?;
-                insert(&mut map, Key::try_from(round.0)?, value)?;
+            self.bind(fold, round);
+            if self.keeps(filter)? {
+                let value = self.node(body)?;
+                insert(&mut map, Key::try_from(self.bound(fold))?, value)?;
             }
         }
         Ok(Value::Map(map.into_iter().collect()))
@@ -122,16 +133,17 @@ impl Evaluation<'_> {
     fn merge(
         &mut self,
         fold: &Fold,
-        rounds: Vec<Round>,
+        rounds: Rounds<'_>,
         filter: Option<&Node>,
         body: &Node,
     ) -> Result<Value, EvalError> {
         let mut map = BTreeMap::new();
         for round in rounds {
-            if !self.keeps(fold, &round, filter)? {
+            self.bind(fold, round);
+            if !self.keeps(filter)? {
                 continue;
             }
-            let Value::Map(entries) = self.round(fold, &round, body)? else {
+            let Value::Map(entries) = self.node(body)? else {
                 return Err(EvalError::no_overload());
             };
             self.meter.elements(entries.len())?;
@@ -145,7 +157,7 @@ impl Evaluation<'_> {
     fn sort(
         &mut self,
         fold: &Fold,
-        rounds: Vec<Round>,
+        rounds: Rounds<'_>,
         body: &Node,
         range: &Value,
     ) -> Result<Value, EvalError> {
@@ -154,10 +166,11 @@ impl Evaluation<'_> {
         }
         let mut sorted = Vec::new();
         for round in rounds {
-            let by = self.round(fold, &round, body)?;
-            sorted.push((by, round.0));
+            self.bind(fold, round);
+            let by = self.node(body)?;
+            sorted.push((by, self.bound(fold)));
         }
-        sort_by(&mut self.meter, &mut sorted, |(by, _)| by, "sort keys must have the same type")?;
+        sort_by(&self.meter, &mut sorted, |(by, _)| by, "sort keys must have the same type")?;
         let list = sorted.into_iter().map(|(_, element)| element).collect();
         Ok(Value::List(Arc::new(list)))
     }
@@ -171,19 +184,55 @@ fn insert(map: &mut BTreeMap<Key, Value>, name: Key, value: Value) -> Result<(),
     Ok(())
 }
 
-/// Lists what a macro binds, round by round. The keys of a map come in their order, so that a message made of them is
-/// the same in every process; in cel-go they come in any order.
-fn rounds(range: &Value, is_pair: bool) -> Result<Vec<Round>, EvalError> {
-    match range {
-        Value::List(list) if is_pair => Ok((0_i64..)
-            .zip(list.iter())
-            .map(|(index, element)| (Value::Int(index), Some(element.clone())))
-            .collect()),
-        Value::List(list) => Ok(list.iter().map(|element| (element.clone(), None)).collect()),
-        Value::Map(map) => {
-            let round = |(key, value): (&Key, &Value)| (Value::from(key), is_pair.then(|| value.clone()));
-            Ok(map.iter().map(round).collect())
+/// The rounds of a macro, each with what it binds. The keys of a map come in their order, so that a message made of
+/// them is the same in every process; in cel-go they come in any order.
+struct Rounds<'r> {
+    range: Range<'r>,
+    is_pair: bool,
+}
+
+enum Range<'r> {
+    List(Enumerate<slice::Iter<'r, Value>>),
+    Map(slice::Iter<'r, (Key, Value)>),
+}
+
+impl<'r> Rounds<'r> {
+    fn over(range: &'r Value, is_pair: bool) -> Result<Self, EvalError> {
+        let range = match range {
+            Value::List(list) => Range::List(list.iter().enumerate()),
+            Value::Map(map) => Range::Map(map.entries()),
+            other => {
+                let of = other.type_name();
+                return Err(EvalError::Failed(format!("got '{of}', expected iterable type")));
+            }
+        };
+        Ok(Self { range, is_pair })
+    }
+
+    fn len(&self) -> usize {
+        match &self.range {
+            Range::List(elements) => elements.len(),
+            Range::Map(entries) => entries.len(),
         }
-        other => Err(EvalError::Failed(format!("got '{}', expected iterable type", other.type_name()))),
+    }
+}
+
+impl Iterator for Rounds<'_> {
+    type Item = Round;
+
+    fn next(&mut self) -> Option<Round> {
+        match &mut self.range {
+            Range::List(elements) => {
+                let (index, element) = elements.next()?;
+                if !self.is_pair {
+                    return Some((element.clone(), None));
+                }
+                Some((Value::Int(i64::try_from(index).unwrap_or(i64::MAX)), Some(element.clone())))
+            }
+            Range::Map(entries) => {
+                let (key, value) = entries.next()?;
+                Some((Value::from(key), self.is_pair.then(|| value.clone())))
+            }
+        }
     }
 }

@@ -95,7 +95,7 @@ fn double(value: &Value) -> Result<Value, EvalError> {
     Ok(Value::Float(number))
 }
 
-fn string(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn string(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let value = one(arguments)?;
     Ok(match value {
         Value::String(_) => value.clone(),
@@ -132,7 +132,7 @@ fn bytes(value: &Value) -> Result<Value, EvalError> {
 fn bool(value: &Value) -> Result<Value, EvalError> {
     match value {
         Value::Bool(_) => Ok(value.clone()),
-        Value::String(word) => match word.as_str() {
+        Value::String(word) => match &**word {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
             _ => Err(unreadable(value, "bool")),

@@ -31,13 +31,13 @@ pub(super) fn function(name: &str) -> Option<Native> {
     })
 }
 
-fn format_text(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn format_text(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let [Value::String(template), Value::List(values)] = arguments else {
         return Err(EvalError::no_overload());
     };
     let mut made = String::new();
     let mut values = values.iter().enumerate();
-    let mut rest = template.as_str();
+    let mut rest = &**template;
     while let Some((plain, behind)) = rest.split_once('%') {
         made.push_str(plain);
         if let Some(behind) = behind.strip_prefix('%') {
@@ -72,7 +72,7 @@ fn template_index(arguments: &[Value], left: usize) -> usize {
 /// The verbs of a template, one for each value it takes.
 ///
 /// # Errors
-/// What makes the template malformed.
+/// When the template is malformed.
 pub(in super::super) fn verbs(template: &str) -> Result<Vec<char>, String> {
     let mut verbs = Vec::new();
     let mut rest = template;

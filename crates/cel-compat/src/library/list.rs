@@ -57,7 +57,7 @@ fn int(number: usize) -> Value {
     Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-fn size(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn size(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     match arguments {
         [Value::String(text)] => {
             meter.steps(text.len().checked_div(64).unwrap_or(0))?;
@@ -70,7 +70,7 @@ fn size(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     }
 }
 
-fn index_of(meter: &mut Meter, arguments: &[Value], is_last: bool) -> Result<Value, EvalError> {
+fn index_of(meter: &Meter, arguments: &[Value], is_last: bool) -> Result<Value, EvalError> {
     match arguments {
         [Value::List(list), wanted] => {
             let mut found = None;
@@ -94,7 +94,7 @@ fn index_of(meter: &mut Meter, arguments: &[Value], is_last: bool) -> Result<Val
 
 /// Returns where a text stands in another, from `offset` on or, for the last one, up to it; in characters.
 fn text_index(
-    meter: &mut Meter,
+    meter: &Meter,
     this: &str,
     wanted: &str,
     offset: Option<i64>,
@@ -130,7 +130,7 @@ fn text_index(
     Ok(index.map_or(Value::Int(-1), int))
 }
 
-fn distinct(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn distinct(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let mut kept: Vec<Value> = Vec::new();
     for element in list(arguments)? {
         if !has(meter, &kept, element)? {
@@ -140,7 +140,7 @@ fn distinct(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> 
     Ok(made(kept))
 }
 
-fn has(meter: &mut Meter, list: &[Value], wanted: &Value) -> Result<bool, EvalError> {
+fn has(meter: &Meter, list: &[Value], wanted: &Value) -> Result<bool, EvalError> {
     for element in list {
         if is_same(meter, wanted, element)? {
             return Ok(true);
@@ -149,7 +149,7 @@ fn has(meter: &mut Meter, list: &[Value], wanted: &Value) -> Result<bool, EvalEr
     Ok(false)
 }
 
-fn flatten(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn flatten(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let depth = match arguments {
         [_] => 1,
         [_, Value::Int(depth)] => *depth,
@@ -161,12 +161,7 @@ fn flatten(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     Ok(made(flat))
 }
 
-fn flatten_into(
-    meter: &mut Meter,
-    list: &[Value],
-    depth: usize,
-    flat: &mut Vec<Value>,
-) -> Result<(), EvalError> {
+fn flatten_into(meter: &Meter, list: &[Value], depth: usize, flat: &mut Vec<Value>) -> Result<(), EvalError> {
     for element in list {
         meter.elements(1)?;
         match (element, depth.checked_sub(1)) {
@@ -177,13 +172,13 @@ fn flatten_into(
     Ok(())
 }
 
-fn reverse(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn reverse(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let list = list(arguments)?;
     meter.elements(list.len())?;
     Ok(made(list.iter().rev().cloned().collect()))
 }
 
-fn slice(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn slice(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let [Value::List(list), Value::Int(start), Value::Int(end)] = arguments else {
         return Err(EvalError::no_overload());
     };
@@ -199,7 +194,7 @@ fn slice(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     Ok(made(part.to_vec()))
 }
 
-fn sort(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn sort(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let list = list(arguments)?;
     meter.elements(list.len())?;
     let mut sorted = list.to_vec();
@@ -207,7 +202,7 @@ fn sort(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     Ok(made(sorted))
 }
 
-fn is_sorted(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn is_sorted(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let list = list(arguments)?;
     meter.steps(list.len())?;
     for (a, b) in list.iter().zip(list.iter().skip(1)) {
@@ -218,7 +213,7 @@ fn is_sorted(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError>
     Ok(Value::Bool(true))
 }
 
-fn extreme(meter: &mut Meter, arguments: &[Value], name: &str, wanted: Ordering) -> Result<Value, EvalError> {
+fn extreme(meter: &Meter, arguments: &[Value], name: &str, wanted: Ordering) -> Result<Value, EvalError> {
     let mut rest = list(arguments)?.iter();
     let Some(mut found) = rest.next() else {
         return Err(EvalError::Failed(format!("{name} called on empty list")));
@@ -232,7 +227,7 @@ fn extreme(meter: &mut Meter, arguments: &[Value], name: &str, wanted: Ordering)
     Ok(found.clone())
 }
 
-fn sum(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn sum(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let mut rest = list(arguments)?.iter();
     let Some(first) = rest.next() else {
         return Ok(Value::Int(0));
@@ -251,7 +246,7 @@ fn sum(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     Ok(total)
 }
 
-fn unwrap_all(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn unwrap_all(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let list = list(arguments)?;
     meter.elements(list.len())?;
     let mut unwrapped = Vec::new();
@@ -262,7 +257,7 @@ fn unwrap_all(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError
     Ok(made(unwrapped))
 }
 
-fn range(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn range(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let [Value::Int(length)] = arguments else {
         return Err(EvalError::no_overload());
     };
@@ -277,16 +272,16 @@ fn range(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     Ok(made((0..*length).map(Value::Int).collect()))
 }
 
-type SetTest = fn(&mut Meter, &[Value], &[Value]) -> Result<bool, EvalError>;
+type SetTest = fn(&Meter, &[Value], &[Value]) -> Result<bool, EvalError>;
 
-fn sets(meter: &mut Meter, arguments: &[Value], test: SetTest) -> Result<Value, EvalError> {
+fn sets(meter: &Meter, arguments: &[Value], test: SetTest) -> Result<Value, EvalError> {
     match arguments {
         [Value::List(a), Value::List(b)] => test(meter, a, b).map(Value::Bool),
         _ => Err(EvalError::no_overload()),
     }
 }
 
-fn contains_all(meter: &mut Meter, list: &[Value], wanted: &[Value]) -> Result<bool, EvalError> {
+fn contains_all(meter: &Meter, list: &[Value], wanted: &[Value]) -> Result<bool, EvalError> {
     for element in wanted {
         if !has(meter, list, element)? {
             return Ok(false);
@@ -295,7 +290,7 @@ fn contains_all(meter: &mut Meter, list: &[Value], wanted: &[Value]) -> Result<b
     Ok(true)
 }
 
-fn intersects(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<bool, EvalError> {
+fn intersects(meter: &Meter, a: &[Value], b: &[Value]) -> Result<bool, EvalError> {
     for element in a {
         if has(meter, b, element)? {
             return Ok(true);

@@ -125,7 +125,7 @@ fn one(name: &str) -> Result<Value, EvalError> {
 }
 
 /// None where the text has the format, otherwise what is wrong with it.
-fn validate(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn validate(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let [Value::Opaque(opaque), Value::String(subject)] = arguments else {
         return Err(EvalError::no_overload());
     };

@@ -37,7 +37,7 @@ fn compiled(pattern: &str) -> Result<Rc<Regex>, EvalError> {
 }
 
 /// The text and the pattern, paid for: matching takes time in proportion to both.
-fn operands<'a>(meter: &mut Meter, arguments: &'a [Value]) -> Result<(&'a str, &'a str), EvalError> {
+fn operands<'a>(meter: &Meter, arguments: &'a [Value]) -> Result<(&'a str, &'a str), EvalError> {
     let [Value::String(this), Value::String(pattern), ..] = arguments else {
         return Err(EvalError::no_overload());
     };
@@ -47,13 +47,13 @@ fn operands<'a>(meter: &mut Meter, arguments: &'a [Value]) -> Result<(&'a str, &
     Ok((this, pattern))
 }
 
-fn matches(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn matches(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let (this, pattern) = operands(meter, arguments)?;
     is_match(pattern, this).map(Value::Bool)
 }
 
 /// The first `limit` matches; all of them when it is negative.
-fn found(meter: &mut Meter, arguments: &[Value], limit: i64) -> Result<Vec<Value>, EvalError> {
+fn found(meter: &Meter, arguments: &[Value], limit: i64) -> Result<Vec<Value>, EvalError> {
     let (this, pattern) = operands(meter, arguments)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let regex = compiled(pattern)?;
@@ -63,12 +63,12 @@ fn found(meter: &mut Meter, arguments: &[Value], limit: i64) -> Result<Vec<Value
     Ok(found)
 }
 
-fn find(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn find(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let first = found(meter, arguments, 1)?.into_iter().next();
     Ok(first.unwrap_or_else(|| Value::text("")))
 }
 
-fn find_all(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn find_all(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let limit = match arguments {
         [_, _, Value::Int(limit)] => *limit,
         _ => -1,

@@ -25,11 +25,7 @@ pub(super) fn function(name: &str) -> Option<Native> {
     })
 }
 
-fn test(
-    meter: &mut Meter,
-    arguments: &[Value],
-    test: impl Fn(&str, &str) -> bool,
-) -> Result<Value, EvalError> {
+fn test(meter: &Meter, arguments: &[Value], test: impl Fn(&str, &str) -> bool) -> Result<Value, EvalError> {
     let [Value::String(this), Value::String(other)] = arguments else {
         return Err(EvalError::no_overload());
     };
@@ -37,11 +33,7 @@ fn test(
     Ok(Value::Bool(test(this, other)))
 }
 
-fn change(
-    meter: &mut Meter,
-    arguments: &[Value],
-    change: impl Fn(&str) -> String,
-) -> Result<Value, EvalError> {
+fn change(meter: &Meter, arguments: &[Value], change: impl Fn(&str) -> String) -> Result<Value, EvalError> {
     let [Value::String(this)] = arguments else {
         return Err(EvalError::no_overload());
     };
@@ -57,7 +49,7 @@ fn offset(this: &str, index: i64) -> Result<usize, EvalError> {
     ends.into_iter().nth(wanted).ok_or_else(out_of_range)
 }
 
-fn char_at(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn char_at(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let [Value::String(this), Value::Int(index)] = arguments else {
         return Err(EvalError::no_overload());
     };
@@ -67,7 +59,7 @@ fn char_at(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     Ok(Value::text(found.map_or_else(String::new, String::from)))
 }
 
-fn substring(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn substring(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let (this, start, end) = match arguments {
         [Value::String(this), Value::Int(start)] => (this, *start, None),
         [Value::String(this), Value::Int(start), Value::Int(end)] => (this, *start, Some(*end)),
@@ -82,7 +74,7 @@ fn substring(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError>
     Ok(Value::text(this.get(from..to).unwrap_or_default()))
 }
 
-fn split(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn split(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let (this, separator, limit) = match arguments {
         [Value::String(this), Value::String(separator)] => (this, separator, -1),
         [Value::String(this), Value::String(separator), Value::Int(limit)] => (this, separator, *limit),
@@ -96,7 +88,7 @@ fn split(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let parts: Vec<_> = if separator.is_empty() {
         characters(this, limit)
     } else {
-        this.splitn(limit, separator.as_str()).map(Value::text).collect()
+        this.splitn(limit, &**separator).map(Value::text).collect()
     };
     Ok(Value::List(Arc::new(parts)))
 }
@@ -110,13 +102,13 @@ fn characters(this: &str, limit: usize) -> Vec<Value> {
             parts.push(Value::text(rest));
             break;
         }
-        parts.push(Value::text(first));
+        parts.push(Value::text(first.to_string()));
         rest = rest.get(first.len_utf8()..).unwrap_or_default();
     }
     parts
 }
 
-fn replace(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn replace(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let (this, old, new, limit) = match arguments {
         [Value::String(this), Value::String(old), Value::String(new)] => (this, old, new, -1),
         [Value::String(this), Value::String(old), Value::String(new), Value::Int(limit)] => {
@@ -128,13 +120,13 @@ fn replace(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let found = this.len().checked_div(old.len()).unwrap_or(this.len()).saturating_add(1);
     meter.bytes(this.len().saturating_add(found.saturating_mul(new.len())))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    Ok(Value::text(this.replacen(old.as_str(), new, limit)))
+    Ok(Value::text(this.replacen(&**old, new, limit)))
 }
 
-fn join(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn join(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let (list, separator) = match arguments {
         [Value::List(list)] => (list, ""),
-        [Value::List(list), Value::String(separator)] => (list, separator.as_str()),
+        [Value::List(list), Value::String(separator)] => (list, &**separator),
         _ => return Err(EvalError::no_overload()),
     };
     let mut parts = Vec::with_capacity(list.len());
@@ -144,7 +136,7 @@ fn join(meter: &mut Meter, arguments: &[Value]) -> Result<Value, EvalError> {
             return Err(EvalError::failed("no such overload: join"));
         };
         length = length.saturating_add(part.len()).saturating_add(separator.len());
-        parts.push(part.as_str());
+        parts.push(&**part);
     }
     meter.bytes(length)?;
     Ok(Value::text(parts.join(separator)))

@@ -66,7 +66,7 @@ fn bytes(bytes: &[u8]) -> Value {
 
 type Read = Result<Url, EvalError>;
 
-fn read(meter: &mut Meter, arguments: &[Value]) -> Result<Read, EvalError> {
+fn read(meter: &Meter, arguments: &[Value]) -> Result<Read, EvalError> {
     let [Value::String(raw)] = arguments else {
         return Err(EvalError::no_overload());
     };

@@ -97,7 +97,7 @@ impl Constraint {
     /// Reads a constraint of any kind.
     ///
     /// # Errors
-    /// What does not decode, or all of: wrong group or version, no kind, a missing name or one over 63 characters.
+    /// A decoding error, or all of: wrong group or version, no kind, a missing name or one over 63 characters.
     pub fn from_value(value: &Value) -> Result<Self, FieldErrors> {
         let envelope: Envelope = decode(value)?;
         let mut errors = Vec::new();

@@ -143,7 +143,7 @@ impl ConstraintTemplate {
     /// Reads a template of any served version.
     ///
     /// # Errors
-    /// What does not decode, or everything that [`ConstraintTemplate::validate`] finds.
+    /// A decoding error, or everything that [`ConstraintTemplate::validate`] finds.
     pub fn from_value(value: &Value) -> Result<Self, FieldErrors> {
         let template: Self = decode(value)?;
         template.validate()?;

@@ -1,14 +1,16 @@
 //! The driver of the engine `Rego`: the rules of what a template may contain, over `rego-compat`.
 //!
-//! What is allowed and refused is Gatekeeper's; how Rego is evaluated is OPA's and lives in `rego-compat`.
+//! Gatekeeper decides what is allowed and refused; the evaluation of Rego is OPA's and lives in `rego-compat`.
 
 mod explain;
 mod hook;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use rego_compat::{Diagnostics, Module, Program as Compiled, RegoVersion, Rules, Scope, Value as RegoValue};
+use rego_compat::{
+    Diagnostics, Module, Object, Program as Compiled, QueryScope, RegoVersion, Rules, Value as RegoValue,
+};
 use serde_json::Value;
 
 use crate::api::RegoSource;
@@ -104,7 +106,7 @@ fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyT
     })?;
     explain::bodies(&explain::Question {
         modules: &modules,
-        scope: Scope { package, imports: imports.collect(), version },
+        scope: QueryScope { package, imports: imports.collect(), version },
         input,
         data: inventory,
         budget,
@@ -113,11 +115,29 @@ fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyT
 
 /// Returns what a policy sees as `input`.
 pub(super) fn input(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
-    Ok(RegoValue::from(BTreeMap::from([
-        (RegoValue::from("review"), case.review.rego()?.clone()),
-        (RegoValue::from("parameters"), parameters(case)?),
-    ])))
+    let fields = vec![
+        (NAMES.parameters.clone(), parameters(case)?),
+        (NAMES.review.clone(), case.review.rego()?.clone()),
+    ];
+    Ok(Object::of(fields).into_value())
 }
+
+/// The names that are looked up or set for every constraint.
+struct Names {
+    review: RegoValue,
+    parameters: RegoValue,
+    inventory: RegoValue,
+    message: RegoValue,
+    details: RegoValue,
+}
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
+    review: "review".into(),
+    parameters: "parameters".into(),
+    inventory: "inventory".into(),
+    message: "msg".into(),
+    details: "details".into(),
+});
 
 fn compile(
     source: &Value,
@@ -220,7 +240,7 @@ impl Program for RegoProgram {
                     return Err(EvalError::UnreadableInventory(place));
                 }
                 let inventory = case.inventory.select(reads, &input);
-                RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), inventory)]))
+                Object::of(vec![(NAMES.inventory.clone(), inventory)]).into_value()
             }
         };
         let answer = match &self.listener {
@@ -272,9 +292,9 @@ pub(super) fn distinct<'v>(entries: impl Iterator<Item = &'v RegoValue>) -> Resu
 
 fn finding(entry: &RegoValue) -> Result<Finding, EvalError> {
     let fields = entry.as_object().map_err(|_| EvalError::Shape(shape(entry)))?;
-    let message = fields.get(&RegoValue::from("msg")).ok_or_else(|| EvalError::Shape(shape(entry)))?;
+    let message = fields.get(&NAMES.message).ok_or_else(|| EvalError::Shape(shape(entry)))?;
     let message = message.as_string().map_err(|_| EvalError::Shape(shape(entry)))?;
-    let details = match fields.get(&RegoValue::from("details")) {
+    let details = match fields.get(&NAMES.details) {
         None => Value::Object(serde_json::Map::new()),
         Some(details) => serde_json::to_value(details).map_err(|_| EvalError::Shape(shape(entry)))?,
     };

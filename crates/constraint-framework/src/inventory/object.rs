@@ -1,6 +1,6 @@
 //! One object of the inventory: its text, and its value where a policy that cannot be indexed reads it.
 //!
-//! Whether it can be read at all is known from the start, without reading it: see [`is_suspect`].
+//! An object that cannot be read at all is known from the start, without reading it: see [`is_suspect`].
 
 use std::sync::OnceLock;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rego_compat::{Access, Join, Program, Segment};
+use rego_compat::{DataAccess, Join, Program, Segment};
 
 use super::join::JoinKey;
 use super::term::Term;
@@ -34,7 +34,7 @@ impl Reads {
         if accesses.is_empty() {
             return None;
         }
-        let is_whole = |path: &[Segment], access: &Access| {
+        let is_whole = |path: &[Segment], access: &DataAccess| {
             access.joins.is_empty() && !path.iter().any(|segment| matches!(segment, Segment::Input(_)))
         };
         let whole: Arc<[Vec<Segment>]> = accesses
@@ -75,7 +75,7 @@ impl Reads {
         self.joined.iter().flat_map(|read| &read.joins).map(|(key, _)| key)
     }
 
-    fn add(&mut self, program: &Program, path: &[Segment], access: &Access) {
+    fn add(&mut self, program: &Program, path: &[Segment], access: &DataAccess) {
         if self.whole.iter().any(|whole| includes(whole, path)) {
             return;
         }
@@ -98,7 +98,7 @@ fn indexed(program: &Program, path: &[Segment], join: &Join) -> Option<(Arc<Join
 
 /// The path of an access below `data.inventory`; `None` for what lies elsewhere. An access to more than the
 /// inventory reads all of it.
-fn below_root(access: &Access) -> Option<(&[Segment], &Access)> {
+fn below_root(access: &DataAccess) -> Option<(&[Segment], &DataAccess)> {
     match access.path.split_first() {
         Some((Segment::Key(root), rest)) => (root == ROOT).then_some((rest, access)),
         Some(_) | None => Some((&[], access)),

@@ -1,6 +1,6 @@
 //! A panic in a target or a driver is the failure of one policy, not of all who share the process.
 //!
-//! What is asked here never changes: a panic leaves nothing half done.
+//! The policies that are asked here never change: a panic leaves nothing half done.
 
 use std::panic::AssertUnwindSafe;
 

@@ -15,7 +15,7 @@ pub trait ReviewObserver {
     }
 
     /// A constraint that matches, or for which that is not known, has been evaluated.
-    fn evaluated(&mut self, evaluation: &Evaluation<'_>) {
+    fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
         let _ = evaluation;
     }
 }
@@ -24,7 +24,7 @@ impl ReviewObserver for () {}
 
 /// The evaluation of one constraint.
 #[derive(Clone, Copy, Debug)]
-pub struct Evaluation<'a> {
+pub struct ConstraintEvaluation<'a> {
     /// The constraint.
     pub constraint: &'a ConstraintRef,
     /// Time that its policy took.

@@ -15,7 +15,7 @@ use super::compiled::{CompiledConstraint, CompiledTemplate};
 use super::contain::contained;
 use super::index::Index;
 use super::inventories::Inventories;
-use super::observe::{Evaluation, EvaluationFailure, ReviewObserver};
+use super::observe::{ConstraintEvaluation, EvaluationFailure, ReviewObserver};
 
 /// Compiled templates and constraints and the inventory they read. Immutable: a change makes another one.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl PolicySet {
     /// This set with one constraint instead of all of its own, as if it were in force: to ask what it would do.
     ///
     /// # Errors
-    /// What keeps the constraint out of force.
+    /// The errors that keep the constraint out of force.
     pub fn with_only(&self, constraint: &Constraint) -> Result<Self, IngestError> {
         let templates = &self.in_force.templates;
         let missing = || IngestError::MissingTemplate { kind: constraint.id.kind.clone() };
@@ -171,7 +171,7 @@ impl PolicySet {
         let started = Instant::now();
         let mut report = |failure| {
             let (constraint, took) = (&constraint.id, started.elapsed());
-            observer.evaluated(&Evaluation { constraint, took, failure });
+            observer.evaluated(&ConstraintEvaluation { constraint, took, failure });
         };
         let budget = match (constraint.matches(review), deadline) {
             (Ok(false), _) => return Vec::new(),

@@ -1,38 +1,22 @@
 //! The view that CEL has of the request and of the namespace. The objects are seen as they are, see `json`.
 //!
-//! Built once per review and shared by all constraints; copying a value copies a pointer.
+//! Each is built once per review, when a policy first asks for it, and shared by all constraints; copying a value copies
+//! a pointer.
 
 use cel_compat::Value;
 use serde_json::Map;
 
 use super::{Document, Unreadable};
 
-/// The view that CEL has of a review besides its objects.
-#[derive(Debug)]
-pub(crate) struct CelViews {
-    /// `request`: the fields that Kubernetes declares, those with a value.
-    pub(crate) request: Value,
-    /// `namespaceObject`, without the metadata that Kubernetes leaves out; `null` when there is none.
-    pub(crate) namespace_object: Result<Value, Unreadable>,
-}
-
-impl CelViews {
-    pub(super) fn of(
-        operation: &str,
-        attributes: &Map<String, serde_json::Value>,
-        namespace: Option<&Document>,
-    ) -> Self {
-        let namespace = namespace.map(|namespace| namespace.body().parse()).transpose();
-        let view = |namespace: Option<serde_json::Value>| {
-            namespace.filter(is_named).as_ref().map_or(Value::Null, namespace_view)
-        };
-        Self { request: request(operation, attributes), namespace_object: namespace.map(view) }
-    }
+/// `namespaceObject`, without the metadata that Kubernetes leaves out; `null` when there is none.
+pub(super) fn namespace(namespace: Option<&Document>) -> Result<Value, Unreadable> {
+    let namespace = namespace.map(|namespace| namespace.body().parse()).transpose()?;
+    Ok(namespace.filter(is_named).as_ref().map_or(Value::Null, namespace_view))
 }
 
 /// The request as the API server's admission plugins show it: texts and lists without content are left out, and the
 /// fields about conversion between versions repeat the others, because a webhook has nothing to convert.
-fn request(operation: &str, attributes: &Map<String, serde_json::Value>) -> Value {
+pub(super) fn request(operation: &str, attributes: &Map<String, serde_json::Value>) -> Value {
     let attribute = |name: &str| attributes.get(name);
     let names = |name: &str, fields: [&'static str; 3]| {
         let found = attribute(name);

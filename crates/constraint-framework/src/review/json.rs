@@ -1,6 +1,6 @@
 //! JSON kept as the text it came in, and parsed once per representation, when first asked for.
 //!
-//! What a thousand constraints look at is parsed once.
+//! A part that a thousand constraints look at is parsed once.
 
 use std::sync::OnceLock;
 

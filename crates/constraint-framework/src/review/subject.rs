@@ -2,11 +2,11 @@
 
 use std::sync::OnceLock;
 
+use cel_compat::Value as CelValue;
 use rego_compat::Value as RegoValue;
 use serde_json::{Map, Value};
 
-use super::cel::CelViews;
-use super::{Document, Unreadable};
+use super::{Document, Unreadable, cel};
 
 /// The origin of the object of a review, for `match.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub enum ReviewSource {
 pub struct Review {
     content: Content,
     rego: OnceLock<Result<RegoValue, Unreadable>>,
-    cel: OnceLock<CelViews>,
+    cel_request: OnceLock<CelValue>,
+    cel_namespace: OnceLock<Result<CelValue, Unreadable>>,
 }
 
 #[derive(Debug, Default)]
@@ -184,12 +185,15 @@ impl Review {
         }
     }
 
-    /// Returns what CEL sees of the request and the namespace, built on the first call.
-    pub(crate) fn cel(&self) -> &CelViews {
-        let content = &self.content;
-        let view =
-            || CelViews::of(&content.operation, &content.attributes, content.namespace_object.as_ref());
-        self.cel.get_or_init(view)
+    /// Returns what CEL sees of the request, built on the first call.
+    pub(crate) fn cel_request(&self) -> &CelValue {
+        self.cel_request.get_or_init(|| cel::request(&self.content.operation, &self.content.attributes))
+    }
+
+    /// Returns what CEL sees of the namespace, built on the first call.
+    pub(crate) fn cel_namespace(&self) -> Result<&CelValue, Unreadable> {
+        let view = || cel::namespace(self.content.namespace_object.as_ref());
+        self.cel_namespace.get_or_init(view).as_ref().map_err(|error| *error)
     }
 
     /// The objects that matching looks at: new, then old.

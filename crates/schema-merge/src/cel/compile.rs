@@ -1,6 +1,6 @@
 //! One rule, compiled over the declared type of its value.
 
-use cel_compat::{Declaration, Environment, Expression, Type};
+use cel_compat::{Environment, Expression, Type, TypeDeclaration};
 use serde_json::Value;
 
 use super::Compiled;
@@ -13,7 +13,7 @@ pub(super) struct Program {
     message_error: Option<String>,
 }
 
-pub(super) fn compile(rule: &Value, declaration: &Declaration) -> Compiled {
+pub(super) fn compile(rule: &Value, declaration: &TypeDeclaration) -> Compiled {
     let max_cardinality = declaration.max_cardinality();
     let optional_old_self = rule.get("optionalOldSelf").and_then(Value::as_bool).unwrap_or(false);
     let environment = Environment::for_rule(declaration, optional_old_self);
@@ -34,7 +34,7 @@ pub(super) fn compile(rule: &Value, declaration: &Declaration) -> Compiled {
 /// Compiles the expressions of a rule in the environment of its node.
 ///
 /// # Errors
-/// Why the server would not compile the rule; `None` where only the server can tell.
+/// The server's reason not to compile the rule; `None` where only the server can tell.
 pub(super) fn program(rule: &Value, environment: &Environment) -> Result<Program, Option<String>> {
     let text = |field: &str| rule.get(field).and_then(Value::as_str).unwrap_or_default();
     let compiled = CONDITION.compile(environment, text("rule"))?;

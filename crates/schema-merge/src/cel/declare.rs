@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use cel_compat::Declaration;
+use cel_compat::TypeDeclaration;
 use serde_json::Value;
 
 use crate::keyword::{EMBEDDED, INT_OR_STRING};
@@ -11,13 +11,13 @@ use crate::node::Node;
 /// The declarations made so far, by the address of the node: rules at every level of a deep schema declare what is
 /// below them once.
 #[derive(Debug, Default)]
-pub(crate) struct Declared(HashMap<usize, Option<Declaration>>);
+pub(crate) struct Declared(HashMap<usize, Option<TypeDeclaration>>);
 
 impl Declared {
     /// The declaration of a schema; `None` for what rules cannot see.
     ///
     /// Nodes must stay where they are as long as `self` is used, and be asked about in one way.
-    pub(super) fn of(&mut self, node: &Node<'_>, is_resource: bool) -> Option<Declaration> {
+    pub(super) fn of(&mut self, node: &Node<'_>, is_resource: bool) -> Option<TypeDeclaration> {
         let address = std::ptr::from_ref(node).addr();
         if let Some(known) = self.0.get(&address) {
             return known.clone();
@@ -27,38 +27,38 @@ impl Declared {
         declaration
     }
 
-    fn declare(&mut self, node: &Node<'_>, is_resource: bool) -> Option<Declaration> {
+    fn declare(&mut self, node: &Node<'_>, is_resource: bool) -> Option<TypeDeclaration> {
         let bound = |keyword: &str| node.integer(keyword).map(|bound| u64::try_from(bound).unwrap_or(0));
         if node.flag(INT_OR_STRING) {
-            return Some(Declaration::int_or_string(bound("maxLength")));
+            return Some(TypeDeclaration::int_or_string(bound("maxLength")));
         }
         match node.kind() {
             "array" => {
                 let item = node.item()?;
-                Some(Declaration::list(self.of(item, item.flag(EMBEDDED))?, bound("maxItems")))
+                Some(TypeDeclaration::list(self.of(item, item.flag(EMBEDDED))?, bound("maxItems")))
             }
             "object" => match node.additional() {
                 Some(value) => {
                     let value = self.of(value, value.flag(EMBEDDED))?;
-                    Some(Declaration::map(value, bound("maxProperties")))
+                    Some(TypeDeclaration::map(value, bound("maxProperties")))
                 }
                 None => Some(self.object(node, is_resource)),
             },
             "string" => Some(match node.text("format") {
-                "byte" => Declaration::bytes(bound("maxLength")),
-                "duration" => Declaration::duration(),
-                "date" => Declaration::date(),
-                "date-time" => Declaration::date_time(),
+                "byte" => TypeDeclaration::bytes(bound("maxLength")),
+                "duration" => TypeDeclaration::duration(),
+                "date" => TypeDeclaration::date(),
+                "date-time" => TypeDeclaration::date_time(),
                 _ => string(node, bound("maxLength")),
             }),
-            "boolean" => Some(Declaration::boolean()),
-            "number" => Some(Declaration::number()),
-            "integer" => Some(Declaration::integer()),
+            "boolean" => Some(TypeDeclaration::boolean()),
+            "number" => Some(TypeDeclaration::number()),
+            "integer" => Some(TypeDeclaration::integer()),
             _ => None,
         }
     }
 
-    fn object(&mut self, node: &Node<'_>, is_resource: bool) -> Declaration {
+    fn object(&mut self, node: &Node<'_>, is_resource: bool) -> TypeDeclaration {
         let required: BTreeSet<&str> = node.texts("required").collect();
         let implied = is_resource && !declares_metadata(node);
         let mut properties = Vec::new();
@@ -73,11 +73,11 @@ impl Declared {
         }
         if implied {
             for name in IMPLIED {
-                let declaration = if name == "metadata" { metadata() } else { Declaration::string(None) };
+                let declaration = if name == "metadata" { metadata() } else { TypeDeclaration::string(None) };
                 properties.push((name, declaration, required.contains(name)));
             }
         }
-        Declaration::object(properties)
+        TypeDeclaration::object(properties)
     }
 }
 
@@ -85,9 +85,9 @@ impl Declared {
 const IMPLIED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Of metadata rules see two names.
-fn metadata() -> Declaration {
-    let text = || Declaration::string(None);
-    Declaration::object([("generateName", text(), false), ("name", text(), false)])
+fn metadata() -> TypeDeclaration {
+    let text = || TypeDeclaration::string(None);
+    TypeDeclaration::object([("generateName", text(), false), ("name", text(), false)])
 }
 
 /// Returns true if a resource declares itself what every resource has.
@@ -103,11 +103,11 @@ fn declares_metadata(node: &Node<'_>) -> bool {
         && node.properties.get("metadata").is_some_and(named)
 }
 
-fn string(node: &Node<'_>, max_length: Option<u64>) -> Declaration {
+fn string(node: &Node<'_>, max_length: Option<u64>) -> TypeDeclaration {
     let values = node.list("enum");
     if max_length.is_some() || values.is_empty() {
-        return Declaration::string(max_length);
+        return TypeDeclaration::string(max_length);
     }
     let longest = values.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0);
-    Declaration::one_of(u64::try_from(longest).unwrap_or(u64::MAX))
+    TypeDeclaration::one_of(u64::try_from(longest).unwrap_or(u64::MAX))
 }

@@ -10,7 +10,7 @@ pub(super) fn is_valid(path: &str, node: &Node<'_>) -> bool {
 /// The type of the field that `path` leads to without brackets; empty for one of which nothing is known.
 ///
 /// # Errors
-/// Why the server does not take the path.
+/// The reason why the server does not take the path.
 pub(crate) fn field_type<'a>(path: &str, node: &Node<'a>) -> Result<&'a str, &'static str> {
     if path.contains('[') {
         return Err("array notation is not allowed");

@@ -13,12 +13,7 @@ fn refused(verb: char, value: &Value) -> EvalError {
     EvalError::Failed(told(clause(verb), value.type_name()))
 }
 
-pub(super) fn one(
-    meter: &mut Meter,
-    verb: char,
-    decimals: usize,
-    value: &Value,
-) -> Result<String, EvalError> {
+pub(super) fn one(meter: &Meter, verb: char, decimals: usize, value: &Value) -> Result<String, EvalError> {
     match (verb, value) {
         ('s', value) => plain(meter, value),
         ('d', Value::Int(number)) => Ok(number.to_string()),
@@ -56,7 +51,7 @@ fn hexadecimal(verb: char, value: &Value) -> Result<String, EvalError> {
 fn as_float(verb: char, value: &Value) -> Result<f64, EvalError> {
     match value {
         Value::Float(number) => Ok(*number),
-        Value::String(word) => match word.as_str() {
+        Value::String(word) => match &**word {
             "NaN" => Ok(f64::NAN),
             "Infinity" => Ok(f64::INFINITY),
             "-Infinity" => Ok(f64::NEG_INFINITY),
@@ -134,7 +129,7 @@ fn scientific(number: f64, width: usize) -> Result<String, EvalError> {
 }
 
 /// `%s` of a value by itself.
-fn plain(meter: &mut Meter, value: &Value) -> Result<String, EvalError> {
+fn plain(meter: &Meter, value: &Value) -> Result<String, EvalError> {
     Ok(match value {
         Value::String(text) => text.to_string(),
         Value::Bytes(bytes) => utf8(bytes)?.to_owned(),
@@ -146,7 +141,7 @@ fn plain(meter: &mut Meter, value: &Value) -> Result<String, EvalError> {
 }
 
 /// A value inside a list or a map, in the form of a literal.
-fn nested(meter: &mut Meter, value: &Value) -> Result<String, EvalError> {
+fn nested(meter: &Meter, value: &Value) -> Result<String, EvalError> {
     meter.step()?;
     Ok(match value {
         Value::Null => "null".to_owned(),
@@ -186,7 +181,7 @@ fn utf8(bytes: &[u8]) -> Result<&str, EvalError> {
     })
 }
 
-fn join(meter: &mut Meter, open: char, parts: &[String], close: char) -> Result<String, EvalError> {
+fn join(meter: &Meter, open: char, parts: &[String], close: char) -> Result<String, EvalError> {
     let length =
         parts.iter().fold(2_usize, |length, part| length.saturating_add(part.len()).saturating_add(2));
     meter.bytes(length)?;

@@ -50,7 +50,7 @@ impl<'a> Subject<'a> {
     }
 
     fn namespace(&self) -> Value {
-        self.noted(self.case.review.cel().namespace_object.clone())
+        self.noted(self.case.review.cel_namespace().cloned())
     }
 
     /// An expression has to get some value: the program drops its answer once it was given one that is not the object's.
@@ -68,7 +68,7 @@ impl Bindings for Subject<'_> {
         match name {
             "object" => self.object(),
             "oldObject" => self.old_object(),
-            "request" => review.cel().request.clone(),
+            "request" => review.cel_request().clone(),
             "namespaceObject" if self.has_namespace => self.namespace(),
             "params" | "variables.params" => self.read(self.case.parameters),
             "variables.anyObject" if self.is_delete() => self.old_object(),

@@ -14,7 +14,7 @@ mod covered;
 
 use std::collections::BTreeMap;
 
-use rego_compat::{Module, Query, Range, Rules, Scope, Silent, Value as RegoValue};
+use rego_compat::{Module, Query, QueryScope, Range, Rules, Silent, Value as RegoValue};
 
 use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
 use crate::driver::{Budget, CompileError};
@@ -26,7 +26,7 @@ const VIOLATION: &str = "violation";
 /// The subject of a request to a source.
 pub(super) struct Question<'a> {
     pub(super) modules: &'a [Module],
-    pub(super) scope: Scope,
+    pub(super) scope: QueryScope,
     pub(super) input: RegoValue,
     pub(super) data: RegoValue,
     pub(super) budget: &'a Budget,

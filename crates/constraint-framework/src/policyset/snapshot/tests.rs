@@ -360,7 +360,7 @@ impl ReviewObserver for Seen {
         self.0.push(format!("{constraints} selected"));
     }
 
-    fn evaluated(&mut self, evaluation: &Evaluation<'_>) {
+    fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
         self.0.push(format!("{} {:?}", evaluation.constraint.name, evaluation.failure));
     }
 }

@@ -185,7 +185,7 @@ fn crds_are_those_of_the_constraint_framework_byte_for_byte() {
     assert_eq!((built, refused), (21, 16));
 }
 
-/// What the API server would say is in the framework's error word for word.
+/// The API server's words are in the framework's error.
 #[track_caller]
 fn the_framework_says_as_much(errors: &[CrdError], recorded: &str) {
     for error in errors {
