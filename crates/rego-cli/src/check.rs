@@ -20,7 +20,7 @@ pub struct CheckArgs {
     /// Modules, or folders with everything below them.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
-    /// How to print errors.
+    /// Output format of errors.
     #[arg(long, short, value_enum, default_value_t)]
     pub format: ErrorFormat,
     /// Leave out files and folders of these names.

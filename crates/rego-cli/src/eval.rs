@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use rego_compat::{EvalError, Externals, Query, Scope, Solution, Value, to_json};
+use rego_compat::{EvalError, Externals, Query, QueryScope, Solution, Value, to_json};
 
 use crate::command_error::{self, CommandError, MAX_ERRORS};
 use crate::source::{Selection, Sources, first_document, reason};
@@ -37,7 +37,7 @@ pub struct EvalArgs {
     /// Read the query from standard input.
     #[arg(long)]
     pub stdin: bool,
-    /// How to print the result.
+    /// Output format of the result.
     #[arg(long, short, value_enum, default_value_t)]
     pub format: Format,
     /// Exit with 1 when the query is undefined.
@@ -49,7 +49,7 @@ pub struct EvalArgs {
     /// The package whose rules the query names without their path.
     #[arg(long, value_name = "PACKAGE")]
     pub package: Option<String>,
-    /// What the query imports, such as `data.lib as l`.
+    /// Imports of the query, such as `data.lib as l`.
     #[arg(long, value_name = "IMPORT")]
     pub import: Vec<String>,
     /// Leave out files and folders of these names.
@@ -135,7 +135,7 @@ fn answer(args: &EvalArgs, streams: &mut Streams<'_>) -> Result<(Query, Vec<Solu
     if text.is_empty() {
         return Err(Failure::Problems(vec![CommandError::plain("cannot evaluate empty query")]));
     }
-    let scope = Scope { package: args.package.clone(), imports: args.import.clone(), version };
+    let scope = QueryScope { package: args.package.clone(), imports: args.import.clone(), version };
     let query = Query::compile(&sources.modules(), &text, &scope, &rules())
         .map_err(|diagnostics| Failure::Problems(command_error::of_diagnostics(&diagnostics, MAX_ERRORS)))?;
     let data = Value::from_json_str(&sources.data())

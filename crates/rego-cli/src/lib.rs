@@ -58,7 +58,7 @@ Examples:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RegoArgs {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: RegoCommand,
 }

@@ -39,7 +39,7 @@ pub struct TestArgs {
     /// Show every test, those that passed too.
     #[arg(long, short)]
     pub verbose: bool,
-    /// How to print what came of the tests.
+    /// Output format of the test results.
     #[arg(long, short, value_enum, default_value_t)]
     pub format: Format,
     /// Print which places of the modules the tests passed, instead of what came of the tests.

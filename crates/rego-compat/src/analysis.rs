@@ -17,7 +17,7 @@ pub use path::values_at;
 pub struct Analysis {
     pub(crate) data_paths: Vec<Vec<String>>,
     pub(crate) input_paths: Vec<Vec<String>>,
-    pub(crate) accesses: Vec<Access>,
+    pub(crate) accesses: Vec<DataAccess>,
     pub(crate) deterministic: bool,
 }
 
@@ -34,7 +34,7 @@ pub enum Segment {
 
 /// One place where a program reads `data` that no rule makes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Access {
+pub struct DataAccess {
     /// The path read, without `data`: `inventory`, `namespace`, any, any, `Ingress`, any.
     pub path: Vec<Segment>,
     /// The equations that must hold for the values there to matter; empty where nothing has to.
@@ -47,7 +47,7 @@ pub struct Access {
 /// is to `inventory`, `services`, any; both sides are the function `selector`, of the value there itself (an empty path) and of
 /// `object` in the input.
 ///
-/// So a host may leave out of `data` each value under [`Access::path`] in which no value at [`Join::data`] equals
+/// So a host may leave out of `data` each value under [`DataAccess::path`] in which no value at [`Join::data`] equals
 /// (as Rego compares) a value at [`Join::input`], and gets the same answer from less. It must do so for all of a
 /// program's accesses at once, keeping what any of them needs, and may do so only where each access has a join.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,7 +107,7 @@ impl Analysis {
 
     /// Each place where the program reads `data`, with the equations it is under.
     #[must_use]
-    pub fn accesses(&self) -> &[Access] {
+    pub fn accesses(&self) -> &[DataAccess] {
         &self.accesses
     }
 

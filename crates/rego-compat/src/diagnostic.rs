@@ -13,7 +13,7 @@ pub(crate) struct Pos(pub(crate) u32, pub(crate) u32);
 /// The family a diagnostic belongs to, named as OPA names its compiler errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Code {
+pub enum DiagnosticCode {
     /// The text is not Rego (`rego_parse_error`).
     Parse,
     /// The module cannot be compiled: conflicting rules, misplaced names, refused imports (`rego_compile_error`).
@@ -30,7 +30,7 @@ pub enum Code {
     Bound,
 }
 
-impl Code {
+impl DiagnosticCode {
     /// The code in OPA's spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -46,7 +46,7 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for DiagnosticCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -62,7 +62,7 @@ pub struct Diagnostic {
     /// Column in characters, counted from 1.
     pub column: u32,
     /// Family of the diagnostic.
-    pub code: Code,
+    pub code: DiagnosticCode,
     /// The error.
     pub message: String,
     /// The advice on how to fix it; empty where the message is enough.
@@ -181,7 +181,13 @@ impl Source {
     }
 
     /// A diagnostic at a position of this source.
-    pub(crate) fn diagnostic(&self, at: Pos, code: Code, message: String, help: &str) -> Diagnostic {
+    pub(crate) fn diagnostic(
+        &self,
+        at: Pos,
+        code: DiagnosticCode,
+        message: String,
+        help: &str,
+    ) -> Diagnostic {
         let (line, column) = self.locate(at);
         Diagnostic { file: self.name.clone(), line, column, code, message, help: help.to_owned() }
     }
@@ -196,7 +202,7 @@ mod tests {
             file: "a.rego".into(),
             line,
             column: 1,
-            code: Code::Compile,
+            code: DiagnosticCode::Compile,
             message: message.into(),
             help: String::new(),
         }
@@ -220,7 +226,7 @@ mod tests {
     #[test]
     fn a_diagnostic_says_where_what_and_how_to_mend_it() {
         let source = Source::new("a.rego", "x");
-        let diagnostic = source.diagnostic(Pos(0, 0), Code::Refused, "no".into(), "do this");
+        let diagnostic = source.diagnostic(Pos(0, 0), DiagnosticCode::Refused, "no".into(), "do this");
         assert_eq!(diagnostic.to_string(), "a.rego:1:1: rego_refused_error: no (do this)");
     }
 }

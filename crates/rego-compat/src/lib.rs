@@ -42,18 +42,18 @@ mod token;
 mod value;
 mod walk;
 
-pub use analysis::{Access, Analysis, Join, Segment, Term, values_at};
+pub use analysis::{Analysis, DataAccess, Join, Segment, Term, values_at};
 
 pub use builtin::{BuiltinFunction, builtin_functions, to_json};
-pub use diagnostic::{Code, Diagnostic, Diagnostics};
+pub use diagnostic::{Diagnostic, DiagnosticCode, Diagnostics};
 pub use error::EvalError;
 pub use eval_budget::{Budget, Limit};
 pub use externals::{Externals, Silent};
 pub use module::Module;
 pub use parser::RegoVersion;
 pub use program::{Function, Program, compile};
-pub use query::{Expression, Query, Scope, Solution};
+pub use query::{Expression, Query, QueryScope, Solution};
 pub use rules::{Bounds, DISABLED_BUILTINS, Rules};
 pub use suite::{Case, Coverage, FileCoverage, Outcome, Range, Suite, Test};
-pub use suspend::{AsyncExternals, Progress, Request, Response, Suspended};
+pub use suspend::{AsyncExternals, EvalProgress, Request, Response, Suspended};
 pub use value::{Array, Number, Object, Set, Value, ValueError};

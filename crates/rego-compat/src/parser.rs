@@ -16,7 +16,7 @@ mod tests;
 mod text;
 
 use crate::ast::Tree;
-use crate::diagnostic::{Code, Diagnostics, Pos, Source};
+use crate::diagnostic::{DiagnosticCode, Diagnostics, Pos, Source};
 use crate::lexer::lex;
 use crate::rules::Bounds;
 use crate::token::{Kind, Token};
@@ -50,9 +50,10 @@ fn parse_with<T>(
         Diagnostics::new(vec![source.diagnostic(at, code, message, help)])
     };
     check_size(source, bounds).map_err(|(at, message)| {
-        report(at, Code::Bound, message, "split the module, or ask the host for a larger bound")
+        report(at, DiagnosticCode::Bound, message, "split the module, or ask the host for a larger bound")
     })?;
-    let tokens = lex(&source.text).map_err(|e| report(e.at, Code::Parse, e.message.to_owned(), ""))?;
+    let tokens =
+        lex(&source.text).map_err(|e| report(e.at, DiagnosticCode::Parse, e.message.to_owned(), ""))?;
     let mut parser = Parser::new(&source.text, &tokens, version, bounds);
     read(&mut parser).map_err(|e| report(e.at, e.code, e.message, e.help))
 }
@@ -80,7 +81,7 @@ fn check_size(source: &Source, bounds: Bounds) -> Result<(), (Pos, String)> {
 #[derive(Debug)]
 struct SyntaxError {
     at: Pos,
-    code: Code,
+    code: DiagnosticCode,
     message: String,
     help: &'static str,
 }
@@ -261,7 +262,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
-        Err(SyntaxError { at: self.pos(), code: Code::Parse, message: message.into(), help: "" })
+        Err(SyntaxError { at: self.pos(), code: DiagnosticCode::Parse, message: message.into(), help: "" })
     }
 
     fn unexpected<T>(&self, note: &str) -> Parsed<T> {
@@ -308,7 +309,7 @@ impl<'a> Parser<'a> {
         };
         Err(SyntaxError {
             at: self.pos(),
-            code: Code::Bound,
+            code: DiagnosticCode::Bound,
             message,
             help: "name the inner parts in rules or variables of their own",
         })

@@ -9,7 +9,7 @@ use crate::analysis::Analysis;
 use crate::ast::Name;
 use crate::check;
 use crate::desugar::{desugar, rule_on};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, DiagnosticCode, Diagnostics};
 use crate::error::EvalError;
 use crate::eval;
 use crate::externals::{Externals, Silent};
@@ -75,7 +75,7 @@ fn query_path(query: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Name> {
         file: "query".to_owned(),
         line: 1,
         column: 1,
-        code: Code::Parse,
+        code: DiagnosticCode::Parse,
         message: format!("{query} is not a reference into data"),
         help: "write data.package.rule".to_owned(),
     });

@@ -22,7 +22,7 @@ use eval_budget::Budget;
 
 /// The meaning of the names in a query.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct QueryScope {
     /// The package whose rules the query sees by their bare names, as `a.b`.
     pub package: Option<String>,
     /// The imports of the query, as written behind `import`: `data.lib`, `input.user as u`, `rego.v1`.
@@ -34,11 +34,11 @@ pub struct Scope {
 /// A compiled query. Immutable, cheap to clone, `Send + Sync`.
 ///
 /// ```
-/// use rego_compat::{Budget, Module, Query, RegoVersion, Rules, Scope, Silent, Value};
+/// use rego_compat::{Budget, Module, Query, RegoVersion, Rules, QueryScope, Silent, Value};
 ///
 /// let module = Module::parse("m.rego", "package m\nsizes := [1, 5, 9]", RegoVersion::V1)?;
 /// let rules = Rules::default();
-/// let query = Query::compile(&[module], "size := data.m.sizes[_]; size > 3", &Scope::default(), &rules)?;
+/// let query = Query::compile(&[module], "size := data.m.sizes[_]; size > 3", &QueryScope::default(), &rules)?;
 /// let found = query.solve(&Value::Undefined, &Value::new_object(), &Budget::default(), &Silent)?;
 /// let sizes: Vec<Value> = found.iter().map(|solution| solution.bindings["size"].clone()).collect();
 /// assert_eq!(sizes, [Value::from(5u64), Value::from(9u64)]);
@@ -80,11 +80,11 @@ impl Query {
     /// Compiles a query over modules. Where a host restricts what modules may read, the query itself is free of it.
     ///
     /// # Errors
-    /// What is wrong with the modules; if nothing is, what is wrong with the query. The query's file is nameless.
+    /// The errors in the modules; if there are none, those in the query. The query's file is nameless.
     pub fn compile(
         modules: &[Module],
         text: &str,
-        scope: &Scope,
+        scope: &QueryScope,
         rules: &Rules,
     ) -> Result<Self, Diagnostics> {
         let (module, body) = read(text, scope, rules)?;
@@ -143,7 +143,7 @@ impl Query {
     }
 }
 
-fn read(text: &str, scope: &Scope, rules: &Rules) -> Result<(Module, crate::ast::Body), Diagnostics> {
+fn read(text: &str, scope: &QueryScope, rules: &Rules) -> Result<(Module, crate::ast::Body), Diagnostics> {
     let mut header = format!("package {}", scope.package.as_deref().unwrap_or("query"));
     for import in &scope.imports {
         header.push_str("\nimport ");

@@ -12,7 +12,7 @@
 
 use crate::ast::{Else, HeadValue, Rule, Written};
 use crate::builtin::find;
-use crate::diagnostic::{Code, Diagnostics, Pos, Source};
+use crate::diagnostic::{DiagnosticCode, Diagnostics, Pos, Source};
 use crate::lexer::lex;
 use crate::module::Module;
 use crate::parser::RegoVersion;
@@ -34,7 +34,7 @@ impl Module {
     /// ```
     ///
     /// # Errors
-    /// What Rego v1 refuses of it and has no rewrite that is certain to mean the same. Places are those of the original
+    /// Errors that Rego v1 has for the module and no rewrite is certain to repair with the same meaning. Places are those of the original
     /// where they are known, otherwise those of the rewritten text.
     pub fn to_v1(&self) -> Result<String, Diagnostics> {
         if self.tree.strict {
@@ -53,7 +53,7 @@ impl Module {
     fn refused(&self, at: Pos, message: &str) -> Diagnostics {
         Diagnostics::new(vec![self.source.diagnostic(
             at,
-            Code::Refused,
+            DiagnosticCode::Refused,
             message.to_owned(),
             "rewrite it by hand",
         )])
@@ -86,7 +86,12 @@ impl Module {
                 None => {
                     let message = format!("the function {name} is not part of Rego v1");
                     let source = Source::new(self.name(), &text);
-                    diagnostics.push(source.diagnostic(at, Code::Refused, message, "rewrite it by hand"));
+                    diagnostics.push(source.diagnostic(
+                        at,
+                        DiagnosticCode::Refused,
+                        message,
+                        "rewrite it by hand",
+                    ));
                 }
             }
         }

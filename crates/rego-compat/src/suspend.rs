@@ -32,7 +32,7 @@ pub type Response = Result<Option<Value>, String>;
 /// The progress of an evaluation.
 #[derive(Clone, Debug)]
 #[must_use]
-pub enum Progress {
+pub enum EvalProgress {
     /// It ended; `None` is undefined.
     Done(Option<Value>),
     /// It needs answers.
@@ -92,7 +92,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`Program::evaluate`].
-    pub fn start(&self, input: &Value, data: &Value, budget: &Budget) -> Result<Progress, EvalError> {
+    pub fn start(&self, input: &Value, data: &Value, budget: &Budget) -> Result<EvalProgress, EvalError> {
         let suspended = Suspended {
             program: self.clone(),
             input: input.clone(),
@@ -123,8 +123,8 @@ impl Program {
         let mut progress = self.start(input, data, budget)?;
         loop {
             match progress {
-                Progress::Done(value) => return Ok(value),
-                Progress::Waiting(suspended) => {
+                EvalProgress::Done(value) => return Ok(value),
+                EvalProgress::Waiting(suspended) => {
                     let answers = externals.call_batch(suspended.requests()).await;
                     progress = suspended.resume(answers)?;
                 }
@@ -144,7 +144,7 @@ impl Suspended {
     ///
     /// # Errors
     /// As [`Program::evaluate`], and what the answers say failed.
-    pub fn resume(mut self, answers: Vec<Response>) -> Result<Progress, EvalError> {
+    pub fn resume(mut self, answers: Vec<Response>) -> Result<EvalProgress, EvalError> {
         let missing = || Err("the host gave no answer".to_owned());
         let answers = answers.into_iter().chain(std::iter::repeat_with(missing));
         let requests = std::mem::take(&mut self.requests);
@@ -152,19 +152,19 @@ impl Suspended {
         self.run()
     }
 
-    fn run(mut self) -> Result<Progress, EvalError> {
+    fn run(mut self) -> Result<EvalProgress, EvalError> {
         let known = Known { answers: &self.answers, open: RefCell::default(), seen: RefCell::default() };
         let begun = Instant::now();
         let (outcome, steps) = self.program.metered(&self.input, &self.data, &self.budget, &known);
         match outcome {
-            Ok(value) => Ok(Progress::Done(value)),
+            Ok(value) => Ok(EvalProgress::Done(value)),
             Err(EvalError::Pending) => {
                 self.requests = known.open.into_inner();
                 self.budget.instructions = self.budget.instructions.saturating_sub(steps);
                 self.budget.time = self.budget.time.saturating_sub(begun.elapsed());
                 self.budget.batches =
                     self.budget.batches.checked_sub(1).ok_or(EvalError::Budget(Limit::Batches))?;
-                Ok(Progress::Waiting(self))
+                Ok(EvalProgress::Waiting(self))
             }
             Err(error) => Err(error),
         }

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
 use rego_compat::{
-    AsyncExternals, Budget, EvalError, Externals, Limit, Module, Program, Progress, RegoVersion, Request,
+    AsyncExternals, Budget, EvalError, EvalProgress, Externals, Limit, Module, Program, RegoVersion, Request,
     Response, Rules, Value, compile,
 };
 
@@ -45,8 +45,8 @@ fn run(
     loop {
         match progress {
             Err(error) => return (Err(error), batches),
-            Ok(Progress::Done(value)) => return (Ok(value), batches),
-            Ok(Progress::Waiting(suspended)) => {
+            Ok(EvalProgress::Done(value)) => return (Ok(value), batches),
+            Ok(EvalProgress::Waiting(suspended)) => {
                 let names = suspended.requests().iter().map(|r| format!("{}({})", r.function, r.argument));
                 batches.push(names.collect());
                 let answers = suspended.requests().iter().map(&answer).collect();
@@ -110,7 +110,7 @@ fn a_call_that_failed_fails_the_evaluation_that_comes_to_it() {
         Err(EvalError::External { function: "lookup".to_owned(), message: message.to_owned() })
     };
     assert_eq!(answer, failed("refused"));
-    let Progress::Waiting(waiting) =
+    let EvalProgress::Waiting(waiting) =
         program("p { lookup(input.one) }").start(&input(), &Value::Null, &Budget::default()).unwrap()
     else {
         panic!("it waits");
@@ -222,8 +222,8 @@ fn request(function: &str, argument: &Value) -> Request {
     // Requests are made by evaluations only, so this one is asked for.
     let text = format!("p = {function}({argument})");
     match program(&text).start(&Value::Null, &Value::Null, &Budget::default()).unwrap() {
-        Progress::Waiting(suspended) => suspended.requests().first().unwrap().clone(),
-        Progress::Done(_) => panic!("{text} asks"),
+        EvalProgress::Waiting(suspended) => suspended.requests().first().unwrap().clone(),
+        EvalProgress::Done(_) => panic!("{text} asks"),
     }
 }
 
@@ -255,7 +255,7 @@ fn answers() -> impl Strategy<Value = BTreeMap<Value, Response>> {
 }
 
 proptest! {
-    /// Whether the host answers at once or in batches, the policy's answer is the same, and the host is asked at least
+    /// If the host answers at once or in batches, the policy's answer is the same, and the host is asked at least
     /// what it would have been asked.
     #[test]
     fn batches_change_nothing(body in 0..BODIES.len(), answers in answers()) {

@@ -12,7 +12,7 @@ use crate::ir::{
     Statement, Target,
 };
 
-use super::{Access, Analysis, Join, Segment, Term};
+use super::{Analysis, DataAccess, Join, Segment, Term};
 
 /// The origin of a variable's value.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Scan<'a> {
     is_open: &'a [bool],
     data_paths: BTreeSet<Vec<String>>,
     input_paths: BTreeSet<Vec<String>>,
-    accesses: Vec<Access>,
+    accesses: Vec<DataAccess>,
     /// The bodies the accesses were made in; only equations in the same body count.
     made_in: Vec<usize>,
     origins: BTreeMap<Slot, Origin>,
@@ -66,7 +66,7 @@ impl<'a> Scan<'a> {
     pub(super) fn into_analysis(mut self, whole: bool) -> Analysis {
         if whole {
             self.data_paths.insert(Vec::new());
-            self.accesses.push(Access { path: Vec::new(), joins: Vec::new() });
+            self.accesses.push(DataAccess { path: Vec::new(), joins: Vec::new() });
         }
         if self.replaces_input {
             self.accesses.iter_mut().for_each(forget_input);
@@ -264,7 +264,7 @@ impl<'a> Scan<'a> {
             Root::Data => {
                 self.data_paths.insert(known_prefix(&path));
                 let access = self.accesses.len();
-                self.accesses.push(Access { path, joins: Vec::new() });
+                self.accesses.push(DataAccess { path, joins: Vec::new() });
                 self.made_in.push(body);
                 Some(Origin { root: Document::Data(access), path: Vec::new(), function: None })
             }
@@ -307,7 +307,7 @@ impl<'a> Scan<'a> {
 }
 
 /// Widens an access to what is known where nothing is known of the input.
-fn forget_input(access: &mut Access) {
+fn forget_input(access: &mut DataAccess) {
     access.joins.clear();
     for segment in &mut access.path {
         if matches!(segment, Segment::Input(_)) {

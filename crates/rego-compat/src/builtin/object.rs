@@ -90,7 +90,7 @@ fn element(value: &Value) -> Result<&Object, Fault> {
     }
 }
 
-/// Whose spelling a key in both has: `1` and `1.0` are one key.
+/// The object whose spelling a key in both has: `1` and `1.0` are one key.
 #[derive(Clone, Copy)]
 enum Spelling {
     First,

@@ -12,7 +12,7 @@ mod term;
 
 use crate::ast::{Import, Name};
 use crate::check::is_well_written;
-use crate::diagnostic::{Code, Source};
+use crate::diagnostic::{DiagnosticCode, Source};
 use crate::error::EvalError;
 use crate::lexer::lex;
 use crate::meter::Meter;
@@ -42,7 +42,7 @@ pub(super) fn parse(args: &[&Value], meter: &Meter) -> Answer {
             Writer { source: &module.source, meter }.module(&module).map(Some)
         }
         // OPA has no such bound: what it would answer is not known.
-        Err(diagnostics) if diagnostics.iter().any(|diagnostic| diagnostic.code == Code::Bound) => {
+        Err(diagnostics) if diagnostics.iter().any(|diagnostic| diagnostic.code == DiagnosticCode::Bound) => {
             Err(EvalError::Budget(Limit::Memory))
         }
         _ => Ok(None),

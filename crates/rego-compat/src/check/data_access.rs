@@ -1,7 +1,7 @@
 //! `data` only through the roots the host names: no bare `data`, no `data[variable]`.
 
 use crate::ast::{Node, Term};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::module::Module;
 use crate::rules::Rules;
 use crate::walk::{Visit, walk_rule};
@@ -38,7 +38,7 @@ impl Access<'_> {
             None => "data may only be accessed through a named root".to_owned(),
         };
         let help = format!("allowed: {}", allowed.join(", "));
-        self.diagnostics.push(self.module.source.diagnostic(at, Code::Refused, message, &help));
+        self.diagnostics.push(self.module.source.diagnostic(at, DiagnosticCode::Refused, message, &help));
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::ast::Name;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::ir::{
     Action, Callee, Collect, CollectKind, GroupId, Node, Operand, Reference, Root, Rulebook, Statement,
     Target,
@@ -31,7 +31,7 @@ impl Dependencies {
         {
             let message = "references that may lead to any rule are too many".to_owned();
             let help = "name the rules they lead to";
-            diagnostics.push(rule.source.diagnostic(rule.at, Code::Bound, message, help));
+            diagnostics.push(rule.source.diagnostic(rule.at, DiagnosticCode::Bound, message, help));
         }
         Self { edges }
     }

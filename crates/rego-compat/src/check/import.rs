@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::module::Module;
 use crate::rules::Rules;
 
@@ -13,7 +13,7 @@ pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagno
             let allowed: Vec<String> = rules.import_roots().collect();
             let help = format!("only these may be imported: {}", allowed.join(", "));
             let message = format!("bad import: {}", import.path.join("."));
-            diagnostics.push(module.source.diagnostic(import.at, Code::Refused, message, &help));
+            diagnostics.push(module.source.diagnostic(import.at, DiagnosticCode::Refused, message, &help));
         }
         let Some(name) = import.name().filter(|_| import.is_document()) else {
             continue;
@@ -22,7 +22,7 @@ pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagno
             let message = format!("import must not shadow import {}", import.path.join("."));
             diagnostics.push(module.source.diagnostic(
                 import.at,
-                Code::Compile,
+                DiagnosticCode::Compile,
                 message,
                 "import it under an alias",
             ));

@@ -1,7 +1,7 @@
 //! The keywords that Rego v1 requires in front of bodies and elements. The rules of OPA's `CheckRegoV1`.
 
 use crate::ast::{HeadValue, Written};
-use crate::diagnostic::{Code, Diagnostic, Pos};
+use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::module::Module;
 
 pub(super) fn check(module: &Module, diagnostics: &mut Vec<Diagnostic>) {
@@ -9,7 +9,7 @@ pub(super) fn check(module: &Module, diagnostics: &mut Vec<Diagnostic>) {
         return;
     }
     let mut report = |at: Pos, message: String, help: &str| {
-        diagnostics.push(module.source.diagnostic(at, Code::Parse, message, help));
+        diagnostics.push(module.source.diagnostic(at, DiagnosticCode::Parse, message, help));
     };
     for rule in module.tree.rules.iter().filter(|rule| !rule.default) {
         let what = if rule.head.args.is_some() { "function" } else { "rule" };

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::ir::{Group, GroupId, Rulebook};
 
 use super::dependencies::Dependencies;
@@ -47,7 +47,12 @@ fn report(book: &Rulebook, component: &[GroupId], edges: &[Vec<GroupId>], diagno
             cycle.splice(from..from.saturating_add(dropped), ["...".to_owned()]);
         }
         let message = format!("rule {} is recursive: {}", group.name(), cycle.join(" -> "));
-        diagnostics.push(rule.source.diagnostic(rule.at, Code::Recursion, message, "break the cycle"));
+        diagnostics.push(rule.source.diagnostic(
+            rule.at,
+            DiagnosticCode::Recursion,
+            message,
+            "break the cycle",
+        ));
     }
 }
 

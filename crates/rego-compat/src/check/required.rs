@@ -1,6 +1,6 @@
 //! Rules the host cannot do without.
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::module::Module;
 use crate::rules::Rules;
 
@@ -9,7 +9,12 @@ pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagno
         if !module.rule_names().any(|rule| rule == name) {
             let message = format!("missing required rule: {name}");
             let help = format!("add a rule named {name} to package {}", module.package().join("."));
-            diagnostics.push(module.source.diagnostic(module.tree.package_at, Code::Refused, message, &help));
+            diagnostics.push(module.source.diagnostic(
+                module.tree.package_at,
+                DiagnosticCode::Refused,
+                message,
+                &help,
+            ));
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::ast::{Literal, LiteralKind, Name, Node, Rule, Term};
-use crate::diagnostic::{Code, Diagnostic, Pos};
+use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::module::Module;
 use crate::walk::{Visit, walk_rule};
 
@@ -48,7 +48,7 @@ struct Shadows<'a> {
 impl Shadows<'_> {
     fn report(&mut self, at: Pos, what: &str, name: &str, help: &str) {
         let message = format!("{what} must not shadow {name} ({help})");
-        self.diagnostics.push(self.module.source.diagnostic(at, Code::Compile, message, ""));
+        self.diagnostics.push(self.module.source.diagnostic(at, DiagnosticCode::Compile, message, ""));
     }
 
     fn arguments(&mut self, rule: &Rule) {
@@ -70,7 +70,7 @@ impl Shadows<'_> {
                     let help = "compare with it in the body";
                     self.diagnostics.push(self.module.source.diagnostic(
                         part.at,
-                        Code::UnsafeVar,
+                        DiagnosticCode::UnsafeVar,
                         message,
                         help,
                     ));

@@ -10,7 +10,7 @@ mod vars;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::diagnostic::{Code, Diagnostic, Pos};
+use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::ir::{
     Action, Callee, Collect, CollectKind, Definition, Group, GroupId, Kind, Leaf, Operand, Rulebook,
     Statement, Target,
@@ -36,7 +36,7 @@ pub(super) fn check(book: &Rulebook, order: &[GroupId], diagnostics: &mut Vec<Di
                     made = Some(ANY);
                 }
                 for (at, message) in std::mem::take(&mut checker.errors) {
-                    diagnostics.push(rule.source.diagnostic(at, Code::Type, message, ""));
+                    diagnostics.push(rule.source.diagnostic(at, DiagnosticCode::Type, message, ""));
                 }
                 if let Some(place) = groups.get_mut(*id) {
                     *place = merge(place.take(), made);

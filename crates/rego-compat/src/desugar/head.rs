@@ -7,7 +7,7 @@ use crate::ast::{Body, HeadValue, Name, Node, Rule as Written, Term};
 use crate::builtin;
 use crate::check::default_faults;
 use crate::desugar::dynamic;
-use crate::diagnostic::{Code, Diagnostic, Pos};
+use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::ir::{Definition, Leaf, Operand, Rule, Rulebook, Statement};
 use crate::module::Module;
 use crate::rules::Rules;
@@ -140,7 +140,7 @@ impl Lowering<'_> {
     /// A default's value is a constant, its arguments plain variables.
     fn check_default(&mut self, written: &Written) {
         for message in default_faults(written) {
-            self.report(written.at, Code::Parse, message, "");
+            self.report(written.at, DiagnosticCode::Parse, message, "");
         }
     }
 
@@ -187,7 +187,7 @@ impl Lowering<'_> {
                     Some(similar) => format!("{help}, or correct its name: did you mean {similar}?"),
                     None => help.to_owned(),
                 };
-                self.report(at, Code::UnsafeVar, format!("var {shown} is unsafe"), &help);
+                self.report(at, DiagnosticCode::UnsafeVar, format!("var {shown} is unsafe"), &help);
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{Head, HeadValue, Name, Rule, Term};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::ir::{Group, GroupId, Kind, Node, Rulebook};
 use crate::module::Module;
 use crate::rules::Rules;
@@ -67,7 +67,7 @@ fn check_count(modules: &[Module], rules: &Rules, count: usize, diagnostics: &mu
     {
         let message = format!("{count} rules, the bound is {}", rules.bounds().rules);
         let at = module.tree.package_at;
-        diagnostics.push(module.source.diagnostic(at, Code::Bound, message, "split the program"));
+        diagnostics.push(module.source.diagnostic(at, DiagnosticCode::Bound, message, "split the program"));
     }
 }
 
@@ -140,7 +140,7 @@ fn report_conflict(modules: &[Module], candidate: &Candidate, diagnostics: &mut 
     };
     let message = format!("conflicting rules data.{} found", candidate.path.join("."));
     let help = "all rules of one name must be of one kind and, for functions, of one arity";
-    diagnostics.push(module.source.diagnostic(rule.at, Code::Type, message, help));
+    diagnostics.push(module.source.diagnostic(rule.at, DiagnosticCode::Type, message, help));
 }
 
 /// The names a diagnostic lists.
@@ -169,7 +169,12 @@ fn check_extents(modules: &[Module], book: &Rulebook, placed: &[Placed], diagnos
             continue;
         };
         let message = format!("rule {} conflicts with [{}]", group.name(), names.join(" "));
-        diagnostics.push(module.source.diagnostic(rule.at, Code::Type, message, "rename one of them"));
+        diagnostics.push(module.source.diagnostic(
+            rule.at,
+            DiagnosticCode::Type,
+            message,
+            "rename one of them",
+        ));
     }
 }
 
@@ -185,7 +190,12 @@ fn check_defaults(modules: &[Module], book: &Rulebook, placed: &[Placed], diagno
         if !seen.insert(place.group) {
             let name = book.groups.get(place.group).map(Group::name).unwrap_or_default();
             let message = format!("multiple default rules {name} found");
-            diagnostics.push(module.source.diagnostic(rule.at, Code::Type, message, "keep one of them"));
+            diagnostics.push(module.source.diagnostic(
+                rule.at,
+                DiagnosticCode::Type,
+                message,
+                "keep one of them",
+            ));
         }
     }
 }

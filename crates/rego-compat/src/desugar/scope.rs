@@ -7,7 +7,7 @@ use crate::value::Value;
 
 use crate::annotation::Place;
 use crate::ast::{Body, LiteralKind, Name, Node, Term};
-use crate::diagnostic::{Code, Diagnostic, Pos};
+use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::ir::{Rulebook, Slot};
 use crate::module::Module;
 use crate::rules::Rules;
@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
         if self.is_full() && !before {
             let message =
                 format!("rule has more than {} variables, calls and terms", self.rules.bounds().terms);
-            self.report(self.at, Code::Bound, message, "split the rule");
+            self.report(self.at, DiagnosticCode::Bound, message, "split the rule");
         }
     }
 
@@ -122,7 +122,7 @@ impl<'a> Lowering<'a> {
             .unwrap_or_else(|| "$".into())
     }
 
-    pub(super) fn report(&mut self, at: Pos, code: Code, message: impl Into<String>, help: &str) {
+    pub(super) fn report(&mut self, at: Pos, code: DiagnosticCode, message: impl Into<String>, help: &str) {
         self.diagnostics.push(self.module.source.diagnostic(at, code, message.into(), help));
     }
 
@@ -156,7 +156,7 @@ impl<'a> Lowering<'a> {
         for (slot, at) in declared {
             if !self.mentioned.contains(slot) {
                 let message = format!("declared var {} unused", self.slot_name(slot));
-                self.report(at, Code::Compile, message, "use it, or write _");
+                self.report(at, DiagnosticCode::Compile, message, "use it, or write _");
             }
         }
     }
@@ -225,7 +225,7 @@ impl<'a> Lowering<'a> {
             Some(Origin::Argument) => Some(format!("arg {name} redeclared")),
         };
         if let Some(message) = trouble {
-            self.report(at, Code::Compile, message, "give it another name");
+            self.report(at, DiagnosticCode::Compile, message, "give it another name");
         }
         let slot = self.fresh(name.clone());
         if let Some(scope) = self.scopes.last_mut() {

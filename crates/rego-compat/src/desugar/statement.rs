@@ -1,7 +1,7 @@
 //! Bodies: every literal becomes one statement and those that compute its parts.
 
 use crate::ast::{Body, Call, Every, Literal, LiteralKind, Name, Node, Operand as Side, Term};
-use crate::diagnostic::{Code, Pos};
+use crate::diagnostic::{DiagnosticCode, Pos};
 use crate::ir::{Action, Branch, Callee, Collect, CollectKind, Hook, Operand, Reference, Root, Statement};
 
 use super::scope::{Lowering, Origin, declarations, pattern_names};
@@ -89,7 +89,7 @@ impl Lowering<'_> {
             LiteralKind::Assign(left, right) => {
                 if literal.negated {
                     let message = "cannot assign vars inside negated expression";
-                    self.report(literal.at, Code::Compile, message, "assign in front of it");
+                    self.report(literal.at, DiagnosticCode::Compile, message, "assign in front of it");
                 }
                 let right = self.term(right, before);
                 Some(Action::Unify { left: self.target(left), right, assigned: true })
@@ -173,7 +173,7 @@ impl Lowering<'_> {
     fn bad_target(&mut self, term: &Term) -> Operand {
         self.report(
             term.at,
-            Code::Compile,
+            DiagnosticCode::Compile,
             format!("cannot assign to {}", term.describe()),
             "use == to compare",
         );
@@ -251,7 +251,7 @@ impl Lowering<'_> {
         }
         for literal in body.iter().filter(|literal| matches!(literal.kind, LiteralKind::Assign(..))) {
             let message = format!("cannot assign vars inside {place}");
-            self.report(literal.at, Code::Compile, message, "write it in braces");
+            self.report(literal.at, DiagnosticCode::Compile, message, "write it in braces");
         }
         self.body(body)
     }

@@ -7,7 +7,7 @@ use crate::value::{Object, Set};
 
 use crate::ast::{Call, Chain, Comprehension, ComprehensionKind, Name, Node, TemplatePart, Term};
 use crate::builtin::{self, Builtin};
-use crate::diagnostic::{Code, Pos};
+use crate::diagnostic::{DiagnosticCode, Pos};
 use crate::ir::{Action, Callee, Collect, CollectKind, Kind, Operand, Reference, Root, Statement};
 
 use super::names::rule_on;
@@ -27,7 +27,7 @@ impl Lowering<'_> {
                 let output = Operand::Var(self.temporary());
                 if &*call.name() == "print" && self.declared("print").is_none() {
                     let message = "print(...) used as value";
-                    self.report(term.at, Code::Type, message, "print in a statement of its own");
+                    self.report(term.at, DiagnosticCode::Type, message, "print in a statement of its own");
                 }
                 self.call(call, Some(output.clone()), term.at, before);
                 output
@@ -215,7 +215,7 @@ impl Lowering<'_> {
         let plural = if given == 1 { "" } else { "s" };
         let message =
             format!("function {} has arity {arity}, got {given} argument{plural}", operator.join("."));
-        self.report(at, Code::Type, message, "");
+        self.report(at, DiagnosticCode::Type, message, "");
     }
 
     /// Resolves the operator of a call; unknown names are reported.
@@ -224,7 +224,7 @@ impl Lowering<'_> {
         let Some(path) = path else {
             self.report(
                 at,
-                Code::Compile,
+                DiagnosticCode::Compile,
                 format!("called function {} shadowed", operator.join(".")),
                 "rename the variable",
             );
@@ -238,7 +238,7 @@ impl Lowering<'_> {
                     Some(similar) => format!("define it, or correct its name: did you mean {similar}?"),
                     None => "define it, or correct its name".to_owned(),
                 };
-                self.report(at, Code::Type, format!("undefined function {name}"), &help);
+                self.report(at, DiagnosticCode::Type, format!("undefined function {name}"), &help);
             }
             Callee::Builtin(builtin) => self.check_builtin(builtin, at),
             Callee::Function(_) | Callee::External(_) | Callee::Hook(_) => {}
@@ -249,12 +249,12 @@ impl Lowering<'_> {
     fn check_builtin(&mut self, builtin: &'static Builtin, at: Pos) {
         if self.rules.disables(builtin.name) {
             let message = format!("undefined function {}", builtin.name);
-            self.report(at, Code::Refused, message, "the host does not allow it");
+            self.report(at, DiagnosticCode::Refused, message, "the host does not allow it");
         }
         self.check_presence(builtin, at);
         if builtin.removed && self.module.tree.strict {
             let message = format!("deprecated built-in function calls in expression: {}", builtin.name);
-            self.report(at, Code::Type, message, "Rego v1 has no such function");
+            self.report(at, DiagnosticCode::Type, message, "Rego v1 has no such function");
         }
     }
 
@@ -264,7 +264,7 @@ impl Lowering<'_> {
             let message = format!("built-in function {} is not in this build", builtin.name);
             self.report(
                 at,
-                Code::Refused,
+                DiagnosticCode::Refused,
                 message,
                 &format!("build rego-compat with the feature `{feature}`"),
             );

@@ -3,7 +3,7 @@
 use crate::value::Value;
 
 use crate::ast::{Name, Node, Term, With};
-use crate::diagnostic::Code;
+use crate::diagnostic::DiagnosticCode;
 use crate::ir::{Callee, Operand, Override, Statement, Target};
 
 use super::scope::Lowering;
@@ -53,7 +53,12 @@ impl Lowering<'_> {
             _ => return,
         };
         let message = format!("with keyword replacing built-in function: target must not be a {what}");
-        self.report(written.at, Code::Compile, message, "replace a function of your own that calls it");
+        self.report(
+            written.at,
+            DiagnosticCode::Compile,
+            message,
+            "replace a function of your own that calls it",
+        );
     }
 
     /// A function the host refuses is not to be had under another name either.
@@ -65,13 +70,23 @@ impl Lowering<'_> {
                 "with keyword replacing built-in function: target must not be unsafe: \"{}\"",
                 builtin.name
             );
-            self.report(written.at, Code::Refused, message, "the host does not allow this function");
+            self.report(
+                written.at,
+                DiagnosticCode::Refused,
+                message,
+                "the host does not allow this function",
+            );
         }
     }
 
     fn with_target(&mut self, target: &Term) -> Option<Target> {
         let Some(path) = static_path(target) else {
-            self.report(target.at, Code::Type, "with keyword target must be a static reference", "");
+            self.report(
+                target.at,
+                DiagnosticCode::Type,
+                "with keyword target must be a static reference",
+                "",
+            );
             return None;
         };
         let (head, rest) = path.split_first()?;
@@ -89,7 +104,7 @@ impl Lowering<'_> {
             _ => match self.find_callee(&resolved) {
                 Callee::Unknown => {
                     let message = "with keyword target must reference existing input, data, or a function";
-                    self.report(target.at, Code::Type, message, "");
+                    self.report(target.at, DiagnosticCode::Type, message, "");
                     None
                 }
                 callee => Some(Target::Call(callee)),

@@ -112,7 +112,7 @@ impl<'p> EvalContext<'p> {
     /// A frame of undefined slots.
     pub(super) fn frame(&self, slots: usize) -> Vec<Value> {
         let mut frame = self.frames.borrow_mut().pop().unwrap_or_default();
-        frame.resize(slots, Value::Undefined);
+        frame.resize_with(slots, || Value::Undefined);
         frame
     }
 

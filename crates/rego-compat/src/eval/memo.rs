@@ -15,7 +15,14 @@ const CAPACITY: usize = 48;
 /// The results of functions.
 #[derive(Default)]
 pub(super) struct Memo {
-    calls: RefCell<Vec<Known>>,
+    calls: RefCell<Calls>,
+}
+
+/// The calls, and a hash of each beside them: most calls differ in it, and a search compares only hashes.
+#[derive(Default)]
+struct Calls {
+    marks: Vec<usize>,
+    known: Vec<Known>,
 }
 
 struct Known {
@@ -27,16 +34,37 @@ struct Known {
 impl Memo {
     /// The result of an earlier call, if there was one like this.
     pub(super) fn find(&self, function: usize, args: &[Value]) -> Option<Option<Value>> {
+        let mark = mark(function, args);
         let calls = self.calls.borrow();
-        let known = calls.iter().find(|known| known.function == function && all_same(&known.args, args))?;
-        Some(known.result.clone())
+        let mut marked = calls.marks.iter().zip(&calls.known).filter(|(known, _)| **known == mark);
+        let known = marked.find(|(_, known)| known.function == function && all_same(&known.args, args))?;
+        Some(known.1.result.clone())
     }
 
     pub(super) fn keep(&self, function: usize, args: Vec<Value>, result: &Option<Value>) {
         let mut calls = self.calls.borrow_mut();
-        if calls.len() < CAPACITY {
-            calls.push(Known { function, args, result: result.clone() });
+        if calls.known.len() < CAPACITY {
+            calls.marks.push(mark(function, &args));
+            calls.known.push(Known { function, args, result: result.clone() });
         }
+    }
+}
+
+/// A number that is the same for calls of a function with the same arguments.
+fn mark(function: usize, args: &[Value]) -> usize {
+    args.iter().fold(function, |mark, arg| mark.wrapping_mul(31).wrapping_add(mark_of(arg)))
+}
+
+fn mark_of(arg: &Value) -> usize {
+    match arg {
+        Value::Array(items) => Arc::as_ptr(items).addr(),
+        Value::Set(items) => Arc::as_ptr(items).addr(),
+        Value::Object(pairs) => Arc::as_ptr(pairs).addr(),
+        Value::String(text) => text.len().wrapping_add(text.bytes().last().map_or(0, usize::from)),
+        // Equal numbers may be spelled in many ways.
+        Value::Number(_) => 1,
+        Value::Bool(truth) => 2_usize.wrapping_add(usize::from(*truth)),
+        Value::Null | Value::Undefined => 4,
     }
 }
 
@@ -68,5 +96,7 @@ mod tests {
         assert_eq!(memo.find(1, &[list.clone(), "y".into()]), None);
         assert_eq!(memo.find(2, &[list, "x".into()]), None);
         assert_eq!(memo.find(1, &[Value::from(vec![Value::from("a")]), "x".into()]), None);
+        memo.keep(3, vec![1_u64.into()], &None);
+        assert_eq!(memo.find(3, &[Value::from_numeric_string("1.0").unwrap()]), Some(None));
     }
 }

@@ -331,6 +331,7 @@ struct Way<'e> {
     look: Look,
 }
 
+#[inline]
 pub(super) fn bind(slot: usize, value: Value, frame: &mut Frame) {
     if let Some(place) = frame.get_mut(slot) {
         *place = value;

@@ -16,6 +16,7 @@ pub(super) struct Ways {
 impl Ways {
     /// Takes what one way came to, and says whether to try the next. Once one waits, what others fail with may not be
     /// what the evaluation fails with; but the budget is used up for all of them.
+    #[inline]
     pub(super) fn tried(&mut self, outcome: Result<Flow, EvalError>) -> Result<Flow, EvalError> {
         match outcome {
             Err(EvalError::Pending) => {

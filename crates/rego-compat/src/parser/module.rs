@@ -1,7 +1,7 @@
 //! Package, imports, and the sequence of rules.
 
 use crate::ast::{Import, Name, Node, Term, Tree};
-use crate::diagnostic::{Code, Pos};
+use crate::diagnostic::{DiagnosticCode, Pos};
 use crate::token::Kind;
 
 use super::{Parsed, Parser, SyntaxError};
@@ -61,7 +61,7 @@ impl Parser<'_> {
             (_, Some(text)) => Ok(text.into()),
             _ => Err(SyntaxError {
                 at: term.at,
-                code: Code::Parse,
+                code: DiagnosticCode::Parse,
                 message: format!("unexpected {} token: expecting string", term.describe()),
                 help: "",
             }),
@@ -104,7 +104,7 @@ impl Parser<'_> {
     }
 
     fn error_at<T>(&self, at: Pos, message: impl Into<String>) -> Parsed<T> {
-        Err(SyntaxError { at, code: Code::Parse, message: message.into(), help: "" })
+        Err(SyntaxError { at, code: DiagnosticCode::Parse, message: message.into(), help: "" })
     }
 
     fn check_document_import(&self, import: &Import) -> Parsed<()> {

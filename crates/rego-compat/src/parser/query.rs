@@ -1,7 +1,7 @@
 //! Queries: the literals of a body without braces, under the keywords that the query's imports bring.
 
 use crate::ast::{Body, Tree};
-use crate::diagnostic::{Code, Diagnostics, Source};
+use crate::diagnostic::{DiagnosticCode, Diagnostics, Source};
 use crate::rules::Bounds;
 use crate::token::Kind;
 
@@ -32,7 +32,7 @@ impl Parser<'_> {
     fn query(&mut self) -> Parsed<Body> {
         if self.kind() == Kind::End {
             let message = "empty query cannot be compiled".to_owned();
-            return Err(SyntaxError { at: self.pos(), code: Code::Compile, message, help: "" });
+            return Err(SyntaxError { at: self.pos(), code: DiagnosticCode::Compile, message, help: "" });
         }
         let mut body = Body::new();
         while body.is_empty() || self.kind() != Kind::End {

@@ -1,7 +1,7 @@
 //! Terms: scalars, variables, references and calls.
 
 use crate::ast::{Call, Name, Node, Term};
-use crate::diagnostic::Code;
+use crate::diagnostic::DiagnosticCode;
 use crate::token::Kind;
 
 use super::operator::call;
@@ -129,7 +129,7 @@ impl Parser<'_> {
     fn too_long<T>(&self) -> Parsed<T> {
         Err(SyntaxError {
             at: self.pos(),
-            code: Code::Bound,
+            code: DiagnosticCode::Bound,
             message: format!("reference has more than {} names and keys", self.longest_path),
             help: "give its beginning a name of its own",
         })

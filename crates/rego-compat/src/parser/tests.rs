@@ -118,7 +118,7 @@ fn depth_is_bounded_for_brackets_but_not_for_chains() {
     for text in ["[".repeat(1 << 16), "(".repeat(1 << 16), "1 + (".repeat(1 << 12), "{\"a\":".repeat(1 << 12)]
     {
         let diagnostics = tree(&format!("package t\np {{ x := {text} }}"), RegoVersion::V0).unwrap_err();
-        assert_eq!(diagnostics.iter().next().unwrap().code, Code::Bound, "{diagnostics}");
+        assert_eq!(diagnostics.iter().next().unwrap().code, DiagnosticCode::Bound, "{diagnostics}");
     }
     let nested = format!("package t\np {{ x := {}1{} }}", "[".repeat(20), "]".repeat(20));
     assert!(tree(&nested, RegoVersion::V0).is_ok());

@@ -5,10 +5,10 @@ use super::*;
 const LIB: &str = "package lib\nimport rego.v1\nnames := [\"a\", \"b\"]\nhas(x) if x in names";
 
 fn ask(text: &str) -> Result<Vec<Solution>, String> {
-    ask_in(text, &Scope { version: RegoVersion::V1, ..Scope::default() })
+    ask_in(text, &QueryScope { version: RegoVersion::V1, ..QueryScope::default() })
 }
 
-fn ask_in(text: &str, scope: &Scope) -> Result<Vec<Solution>, String> {
+fn ask_in(text: &str, scope: &QueryScope) -> Result<Vec<Solution>, String> {
     let module = Module::parse("lib.rego", LIB, RegoVersion::V1).unwrap();
     let query =
         Query::compile(&[module], text, scope, &Rules::default()).map_err(|found| found.to_string())?;
@@ -54,7 +54,7 @@ fn one_false_expression_is_an_answer_and_one_among_several_is_none() {
 
 #[test]
 fn a_package_and_imports_give_names() {
-    let scope = |package: Option<&str>, imports: &[&str]| Scope {
+    let scope = |package: Option<&str>, imports: &[&str]| QueryScope {
         package: package.map(str::to_owned),
         imports: imports.iter().map(ToString::to_string).collect(),
         version: RegoVersion::V1,
@@ -78,7 +78,7 @@ fn what_is_wrong_with_a_query_says_where() {
 #[test]
 fn expressions_know_their_text() {
     let query =
-        Query::compile(&[], "x := 1 ;\n  x + 1 # more", &Scope::default(), &Rules::default()).unwrap();
+        Query::compile(&[], "x := 1 ;\n  x + 1 # more", &QueryScope::default(), &Rules::default()).unwrap();
     let texts: Vec<_> =
         query.expressions().iter().map(|found| (found.text.as_str(), found.line, found.column)).collect();
     assert_eq!(texts, [("x := 1", 1, 1), ("x + 1", 2, 3)]);
@@ -87,7 +87,7 @@ fn expressions_know_their_text() {
 #[test]
 fn a_query_runs_within_its_budget() {
     let text = "x := numbers.range(1, 100000)[_]; y := numbers.range(1, 100000)[_]; x * y == -1";
-    let query = Query::compile(&[], text, &Scope::default(), &Rules::default()).unwrap();
+    let query = Query::compile(&[], text, &QueryScope::default(), &Rules::default()).unwrap();
     let budget = Budget::default().with_instructions(100_000);
     let ended = query.solve(&Value::Undefined, &Value::new_object(), &budget, &crate::Silent);
     assert!(matches!(ended, Err(EvalError::Budget(_))), "{ended:?}");

@@ -1,7 +1,7 @@
 //! `crypto.x509.*` and `crypto.parse_private_keys`: certificates and keys, as the JSON of Go's structures. Source: OPA
 //! `topdown/crypto.go` and Go's `crypto/x509`.
 //!
-//! What is read is DER (`der`), mostly in PEM (`pem`); curves and signatures are libraries'.
+//! The input is DER (`der`), mostly in PEM (`pem`); curves and signatures are libraries'.
 
 mod alternative;
 mod certificate;
