@@ -10,8 +10,8 @@ use serde_json::json;
 pub type Answer = Response<Full<Bytes>>;
 
 /// An answer whose body is JSON text.
-pub(crate) fn json_answer(status: StatusCode, body: String) -> Answer {
-    let mut answer = Response::new(Full::from(body));
+pub(crate) fn json_answer(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer

@@ -10,12 +10,12 @@ use crate::body::Body;
 use crate::server::Routes;
 
 /// Reports what is missing before the process is ready; `Ok` when nothing is.
-pub type Readiness = dyn Fn() -> Result<(), Vec<String>> + Send + Sync;
+pub type ReadinessCheck = dyn Fn() -> Result<(), Vec<String>> + Send + Sync;
 
 /// The routes of a health port. `/healthz` answers 200 while the process serves; `/readyz` answers 503 with a line for
 /// each missing thing.
 pub struct HealthRoutes {
-    readiness: Box<Readiness>,
+    readiness: Box<ReadinessCheck>,
 }
 
 impl std::fmt::Debug for HealthRoutes {

@@ -56,7 +56,7 @@ pub use body::{Body, BodyError, ReceivedBody};
 pub use certificate::{CertificateError, ServingCertificate, client_config};
 pub use duration::parse_duration;
 pub use handler::{AdmissionHandler, mutate, validate};
-pub use health::{HealthRoutes, Readiness};
+pub use health::{HealthRoutes, ReadinessCheck};
 pub use limits::Limits;
 pub use request::{AdmissionRequest, DecodeError, GroupVersionKind, GroupVersionResource, User};
 pub use response::{AdmissionResponse, PatchError};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::request::AdmissionRequest;
 
@@ -124,50 +125,80 @@ impl AdmissionResponse {
     }
 
     /// The AdmissionReview as JSON text, with the request's uid and version.
-    pub(crate) fn body(&self, request: &AdmissionRequest) -> String {
-        self.review(request.api_version(), &request.uid).to_string()
+    pub(crate) fn body(&self, request: &AdmissionRequest) -> Vec<u8> {
+        // Texts, numbers and maps of texts: there is nothing in it that cannot be written.
+        serde_json::to_vec(&self.review(request.api_version(), &request.uid)).unwrap_or_default()
     }
 
-    fn review(&self, api_version: &str, uid: &str) -> Value {
+    fn review<'r>(&'r self, api_version: &'r str, uid: &'r str) -> Review<'r> {
         // 299 is HTTP's "miscellaneous warning"; Gatekeeper and its users' tests know it.
         let code = if self.code == 200 && !self.warnings.is_empty() { 299 } else { self.code };
-        let mut status = serde_json::Map::new();
-        status.insert("code".to_owned(), Value::from(code));
-        for (key, text) in [("reason", self.reason), ("message", &self.message)] {
-            if !text.is_empty() {
-                status.insert(key.to_owned(), Value::from(text));
-            }
-        }
-        let mut response = json!({"uid": uid, "allowed": self.allowed, "status": status});
-        if let Some(fields) = response.as_object_mut() {
-            if !self.warnings.is_empty() {
-                fields.insert("warnings".to_owned(), Value::from(self.warnings.clone()));
-            }
-            if !self.audit_annotations.is_empty() {
-                fields.insert("auditAnnotations".to_owned(), json!(self.audit_annotations));
-            }
-            if let Some(patch) = self.patch.as_ref().filter(|_| self.allowed) {
-                fields.insert("patchType".to_owned(), Value::from("JSONPatch"));
-                fields.insert("patch".to_owned(), Value::from(patch.as_str()));
-            }
-        }
-        json!({"apiVersion": api_version, "kind": "AdmissionReview", "response": response})
+        let patch = self.patch.as_deref().filter(|_| self.allowed);
+        let response = Response {
+            allowed: self.allowed,
+            audit_annotations: &self.audit_annotations,
+            patch,
+            patch_type: patch.map(|_| "JSONPatch"),
+            status: Status { code, message: &self.message, reason: self.reason },
+            uid,
+            warnings: &self.warnings,
+        };
+        Review { api_version, kind: "AdmissionReview", response }
     }
+}
+
+/// An AdmissionReview as it is written: straight into the bytes of the answer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<'r> {
+    api_version: &'r str,
+    kind: &'static str,
+    response: Response<'r>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Response<'r> {
+    allowed: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    audit_annotations: &'r BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    status: Status<'r>,
+    uid: &'r str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'r [String],
+}
+
+#[derive(Serialize)]
+struct Status<'r> {
+    code: u16,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    message: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'r str,
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
+    fn review(response: &AdmissionResponse) -> Value {
+        serde_json::to_value(response.review("admission.k8s.io/v1beta1", "u")).unwrap()
+    }
+
     fn wire(response: &AdmissionResponse) -> Value {
-        response.review("admission.k8s.io/v1beta1", "u")["response"].clone()
+        review(response)["response"].clone()
     }
 
     #[test]
     fn uid_version_codes_and_warnings_are_on_the_wire() {
-        let review = AdmissionResponse::allow().review("admission.k8s.io/v1beta1", "u");
+        let review = review(&AdmissionResponse::allow());
         assert_eq!(review["apiVersion"], "admission.k8s.io/v1beta1");
         assert_eq!(review["response"], json!({"uid": "u", "allowed": true, "status": {"code": 200}}));
         let warned = wire(&AdmissionResponse::allow().with_warnings(["w".to_owned()]));

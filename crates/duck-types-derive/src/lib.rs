@@ -51,7 +51,7 @@
 //! struct Nowhere {} // no path
 //! ```
 //!
-//! What it does not do: derive `Deserialize` and `Serialize`, which the type needs as well.
+//! It does not derive `Deserialize` and `Serialize`, which the type needs as well.
 
 mod attribute;
 

@@ -60,7 +60,7 @@ pub use diff::{DuckDiff, DuckPatch};
 pub use duck::Duck;
 pub use duck_types_derive::DuckType;
 pub use error::{DuckError, PathError};
-pub use patch::{Change, Tested};
+pub use patch::{Tested, ValueChange};
 pub use path::{DuckPath, Endpoint};
 pub use projected::Projected;
 #[cfg(feature = "client")]

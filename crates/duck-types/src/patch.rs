@@ -191,7 +191,7 @@ fn null_in(value: &Value) -> Option<String> {
 /// One value that differs between two states of an object.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Change {
+pub struct ValueChange {
     /// Pointer from the root of the object.
     pub pointer: String,
     /// The value when the duck was read, if there was one.
@@ -201,7 +201,7 @@ pub struct Change {
 }
 
 /// The differences between two states, descending into objects.
-pub(crate) fn changes(read: &Value, found: &Value) -> Vec<Change> {
+pub(crate) fn changes(read: &Value, found: &Value) -> Vec<ValueChange> {
     let mut out = Vec::new();
     collect(&mut Vec::new(), Some(read), Some(found), &mut out);
     out
@@ -211,7 +211,7 @@ fn collect<'a>(
     at: &mut Vec<&'a str>,
     read: Option<&'a Value>,
     found: Option<&'a Value>,
-    out: &mut Vec<Change>,
+    out: &mut Vec<ValueChange>,
 ) {
     match (read, found) {
         _ if read == found => {}
@@ -223,6 +223,6 @@ fn collect<'a>(
                 at.pop();
             }
         }
-        _ => out.push(Change { pointer: pointer(&*at), read: read.cloned(), found: found.cloned() }),
+        _ => out.push(ValueChange { pointer: pointer(&*at), read: read.cloned(), found: found.cloned() }),
     }
 }

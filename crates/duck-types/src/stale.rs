@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::DuckType;
 use crate::diff::{DuckDiff, Identity};
 use crate::error::DuckError;
-use crate::patch::{Change, changes};
+use crate::patch::{ValueChange, changes};
 use crate::projection::project;
 use crate::view::root;
 
@@ -19,7 +19,7 @@ pub enum Stale {
     /// The object was written. Read it again and repeat the edit.
     Changed {
         /// The differences below the paths of the duck; empty if only other parts changed.
-        changes: Vec<Change>,
+        changes: Vec<ValueChange>,
     },
     /// The object was deleted, and another one has its name.
     Recreated,

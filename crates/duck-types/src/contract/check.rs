@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::compare::Comparison;
 use super::discovery::{labelled_versions, served};
 use super::place::Place;
-use super::report::{Report, Unverified, Violation, ViolationKind};
+use super::report::{ContractViolation, Report, Unverified, ViolationKind};
 use super::schema::{Additional, METADATA, Node};
-use super::{ContractSpec, FieldSpec, FieldUse, Scope, Shape};
+use super::{ContractScope, ContractSpec, FieldShape, FieldSpec, FieldUse};
 use crate::path::pointer;
 use crate::{DuckPath, Endpoint};
 
@@ -27,7 +27,7 @@ pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Report {
     let Some((index, found)) = found.and_then(|index| Some((index, versions.get(index)?))) else {
         let kind = ViolationKind::NotServed { version: version.to_owned(), served };
         let (at, schema) = (String::new(), "/spec/versions".to_owned());
-        let violation = Violation { at, schema, field_use: None, kind };
+        let violation = ContractViolation { at, schema, field_use: None, kind };
         return Report { violations: vec![violation], unverified: Vec::new() };
     };
     let has_status = found.pointer("/subresources/status").is_some();
@@ -36,7 +36,7 @@ pub fn check_crd(crd: &Value, version: &str, fields: &[FieldSpec]) -> Report {
     let mut report = Report::default();
     for field in fields {
         if field.write.is_some() && field.path.endpoint() == Endpoint::Status && !has_status {
-            report.violations.push(Violation {
+            report.violations.push(ContractViolation {
                 at: field.path.to_string(),
                 schema: format!("/spec/versions/{index}/subresources"),
                 field_use: Some(FieldUse::Write),
@@ -77,7 +77,12 @@ impl ContractSpec {
                 } else {
                     let kind = ViolationKind::NotServed { version, served: served.clone() };
                     let schema = format!("/metadata/labels/{}~1{}", self.label_prefix, contract.name);
-                    report.violations.push(Violation { at: String::new(), schema, field_use: None, kind });
+                    report.violations.push(ContractViolation {
+                        at: String::new(),
+                        schema,
+                        field_use: None,
+                        kind,
+                    });
                 }
             }
         }
@@ -87,14 +92,14 @@ impl ContractSpec {
     fn check_scope(&self, crd: &Value, report: &mut Report) {
         let found = crd.pointer("/spec/scope").and_then(Value::as_str).unwrap_or("not stated");
         let fits = match self.scope {
-            Scope::Any => true,
-            Scope::Namespaced => found == "Namespaced",
-            Scope::Cluster => found == "Cluster",
+            ContractScope::Any => true,
+            ContractScope::Namespaced => found == "Namespaced",
+            ContractScope::Cluster => found == "Cluster",
         };
         if !fits {
             let kind = ViolationKind::Scope { wanted: self.scope, found: found.to_owned() };
             let (at, schema) = (String::new(), "/spec/scope".to_owned());
-            report.violations.push(Violation { at, schema, field_use: None, kind });
+            report.violations.push(ContractViolation { at, schema, field_use: None, kind });
         }
     }
 }
@@ -131,7 +136,7 @@ fn step<'a>(node: Node<'a>, segment: &str, is_root: bool) -> Option<(Node<'a>, O
 }
 
 /// Walks from the root of the object to the field.
-fn walk(to: &mut Comparison<'_>, root: Node<'_>, schema_at: &str, field: &FieldSpec, shape: &Shape) {
+fn walk(to: &mut Comparison<'_>, root: Node<'_>, schema_at: &str, field: &FieldSpec, shape: &FieldShape) {
     let mut at = Place { schema: schema_at.to_owned(), ..Place::default() };
     let mut node = root;
     let mut rest = field.path.segments();

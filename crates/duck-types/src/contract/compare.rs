@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::bound::BOUNDS;
 use super::place::Place;
-use super::report::{FieldUse, Report, Unverified, Violation, ViolationKind};
+use super::report::{ContractViolation, FieldUse, Report, Unverified, ViolationKind};
 use super::schema::{Additional, Node};
 
 /// Collects the findings of one comparison.
@@ -28,7 +28,7 @@ impl<'k> Comparison<'k> {
 
     pub(crate) fn violate(&mut self, at: &Place, kind: ViolationKind) {
         let (pointer, schema) = (at.object.clone(), at.schema.clone());
-        let violation = Violation { at: pointer, schema, field_use: Some(self.direction), kind };
+        let violation = ContractViolation { at: pointer, schema, field_use: Some(self.direction), kind };
         self.report.violations.push(violation);
     }
 

@@ -9,7 +9,7 @@ use super::compare::Comparison;
 use super::place::Place;
 use super::report::Report;
 use super::schema::Node;
-use super::{ContractSpec, FieldSpec, Scope, Shape};
+use super::{ContractScope, ContractSpec, FieldShape, FieldSpec};
 
 /// The effect of a change on definitions that keep the old contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -69,7 +69,7 @@ fn diff(old: &ContractSpec, new: &ContractSpec) -> Vec<ContractChange> {
         changes.push(change("all", Effect::Breaking, message));
     }
     if old.scope != new.scope {
-        let effect = if new.scope == Scope::Any { Effect::Compatible } else { Effect::Breaking };
+        let effect = if new.scope == ContractScope::Any { Effect::Compatible } else { Effect::Breaking };
         changes.push(change(
             "all",
             effect,
@@ -144,7 +144,8 @@ fn joined(fields: &[FieldSpec]) -> Vec<FieldSpec> {
     let mut out: Vec<FieldSpec> = Vec::with_capacity(fields.len());
     for field in fields {
         let fits = |other: &&mut FieldSpec| {
-            let disjoint = |one: &Option<Shape>, other: &Option<Shape>| one.is_none() || other.is_none();
+            let disjoint =
+                |one: &Option<FieldShape>, other: &Option<FieldShape>| one.is_none() || other.is_none();
             other.path == field.path
                 && disjoint(&other.read, &field.read)
                 && disjoint(&other.write, &field.write)
@@ -164,7 +165,7 @@ fn joined(fields: &[FieldSpec]) -> Vec<FieldSpec> {
 
 /// A definition that keeps the old shape admits, at best, exactly that shape: so the old shape takes the place of
 /// the schema.
-fn shapes(direction: FieldUse, old: &Shape, new: &Shape, field: &FieldSpec) -> Report {
+fn shapes(direction: FieldUse, old: &FieldShape, new: &FieldShape, field: &FieldSpec) -> Report {
     let keys = |_: &str| None;
     let mut comparison = Comparison::new(direction, &keys);
     let at = Place { object: field.path.to_string(), ..Place::default() };

@@ -31,9 +31,9 @@ pub enum FieldType {
 /// One that is read from a document is checked for keywords and types that do not exist; they would state nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Value")]
-pub struct Shape(Value);
+pub struct FieldShape(Value);
 
-impl TryFrom<Value> for Shape {
+impl TryFrom<Value> for FieldShape {
     type Error = String;
 
     fn try_from(schema: Value) -> Result<Self, String> {
@@ -42,7 +42,7 @@ impl TryFrom<Value> for Shape {
     }
 }
 
-impl Shape {
+impl FieldShape {
     /// A shape from a JSON schema.
     #[must_use]
     pub fn from_schema(schema: Value) -> Self {
@@ -73,7 +73,7 @@ impl Shape {
     }
 }
 
-impl From<FieldType> for Shape {
+impl From<FieldType> for FieldShape {
     fn from(found: FieldType) -> Self {
         Self(match found {
             FieldType::Object => json!({"type": "object"}),
@@ -87,7 +87,7 @@ impl From<FieldType> for Shape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for FieldShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -99,9 +99,9 @@ impl fmt::Display for Shape {
 pub struct FieldSpec {
     pub(crate) path: DuckPath,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) read: Option<Shape>,
+    pub(crate) read: Option<FieldShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) write: Option<Shape>,
+    pub(crate) write: Option<FieldShape>,
     /// A field that is only read and may be missing from the schema.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) optional: bool,
@@ -121,14 +121,14 @@ pub(crate) struct ListKeys {
 impl FieldSpec {
     /// The contract reads values of this shape at `path`.
     #[must_use]
-    pub fn read(path: DuckPath, shape: impl Into<Shape>) -> Self {
+    pub fn read(path: DuckPath, shape: impl Into<FieldShape>) -> Self {
         let read = Some(shape.into());
         Self { path, read, write: None, optional: false, list_maps: Vec::new() }
     }
 
     /// The contract writes values of this shape at `path`.
     #[must_use]
-    pub fn write(path: DuckPath, shape: impl Into<Shape>) -> Self {
+    pub fn write(path: DuckPath, shape: impl Into<FieldShape>) -> Self {
         let write = Some(shape.into());
         Self { path, read: None, write, optional: false, list_maps: Vec::new() }
     }
@@ -137,18 +137,18 @@ impl FieldSpec {
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn read_as<T: crate::DuckType + schemars::JsonSchema>() -> Vec<Self> {
-        Self::of::<T>(Self::read, &Shape::read_by::<T>())
+        Self::of::<T>(Self::read, &FieldShape::read_by::<T>())
     }
 
     /// The field of the duck `T`, which has one path, as the contract writes it.
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn written_as<T: crate::DuckType + schemars::JsonSchema>() -> Vec<Self> {
-        Self::of::<T>(Self::write, &Shape::written_by::<T>())
+        Self::of::<T>(Self::write, &FieldShape::written_by::<T>())
     }
 
     #[cfg(feature = "schemars")]
-    fn of<T: crate::DuckType>(new: impl Fn(DuckPath, Shape) -> Self, shape: &Shape) -> Vec<Self> {
+    fn of<T: crate::DuckType>(new: impl Fn(DuckPath, FieldShape) -> Self, shape: &FieldShape) -> Vec<Self> {
         let lists = T::LIST_MAPS.iter().map(|list| ListKeys {
             path: list.path.to_owned(),
             keys: list.keys.iter().map(|key| (*key).to_owned()).collect(),
@@ -164,7 +164,7 @@ impl FieldSpec {
         let field = |path: &DuckPath| {
             let schema = match T::PLACE {
                 crate::Place::At(_) => shape.clone(),
-                crate::Place::Across(_) => Shape(super::schema::at_path(shape.schema(), path)),
+                crate::Place::Across(_) => FieldShape(super::schema::at_path(shape.schema(), path)),
             };
             let mut field = new(path.clone(), schema);
             field.list_maps = lists.iter().filter_map(|list| below(list, path)).collect();
@@ -175,14 +175,14 @@ impl FieldSpec {
 
     /// Also reads values of this shape.
     #[must_use]
-    pub fn and_read(mut self, shape: impl Into<Shape>) -> Self {
+    pub fn and_read(mut self, shape: impl Into<FieldShape>) -> Self {
         self.read = Some(shape.into());
         self
     }
 
     /// Also writes values of this shape.
     #[must_use]
-    pub fn and_write(mut self, shape: impl Into<Shape>) -> Self {
+    pub fn and_write(mut self, shape: impl Into<FieldShape>) -> Self {
         self.write = Some(shape.into());
         self
     }

@@ -13,18 +13,18 @@ use serde_json::Value;
 
 use super::ContractSpec;
 use super::discovery::labelled_versions;
-use super::report::{Unverified, Violation};
+use super::report::{ContractViolation, Unverified};
 
 /// The effect of a change of a contract on one provider.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Impact {
+pub struct ContractImpact {
     /// The places where the definition kept the old contract and breaks the new one.
-    pub broken: Vec<Violation>,
+    pub broken: Vec<ContractViolation>,
     /// The places where it breaks both, perhaps for another reason.
-    pub still_broken: Vec<Violation>,
+    pub still_broken: Vec<ContractViolation>,
     /// The places where it broke the old contract and keeps the new one.
-    pub repaired: Vec<Violation>,
+    pub repaired: Vec<ContractViolation>,
     /// The places that could be verified for the old contract, and cannot for the new one.
     pub unverified: Vec<Unverified>,
     /// The contract versions that its labels claim and that only the old contract has.
@@ -33,7 +33,7 @@ pub struct Impact {
     pub kept: Vec<String>,
 }
 
-impl Impact {
+impl ContractImpact {
     /// True if its labels claim a version of either contract. The change does not concern other definitions.
     #[must_use]
     pub fn is_provider(&self) -> bool {
@@ -54,12 +54,12 @@ impl ContractSpec {
     /// [`diff`](Self::diff) assumes a provider that does no more than the old contract asks for; a definition may do
     /// more, less, or keep a version that did not change.
     #[must_use]
-    pub fn impact(&self, new: &Self, crd: &Value) -> Impact {
+    pub fn impact(&self, new: &Self, crd: &Value) -> ContractImpact {
         impact(self, new, crd)
     }
 }
 
-fn impact(old: &ContractSpec, new: &ContractSpec, crd: &Value) -> Impact {
+fn impact(old: &ContractSpec, new: &ContractSpec, crd: &Value) -> ContractImpact {
     let (before, after) = (old.check_crd(crd), new.check_crd(crd));
     let claimed = |contract: &ContractSpec| {
         let labelled = labelled_versions(contract, crd).into_iter().map(|(name, _)| name.to_owned());
@@ -69,16 +69,17 @@ fn impact(old: &ContractSpec, new: &ContractSpec, crd: &Value) -> Impact {
     let kept = claimed(new);
     let removed = claimed(old).into_iter().filter(|version| !kept.contains(version)).collect();
     // A field that could not be used before is not broken by the change, whatever is wrong with it now.
-    let is_in = |all: &[Violation], violation: &Violation| {
+    let is_in = |all: &[ContractViolation], violation: &ContractViolation| {
         all.iter().any(|other| other.at == violation.at && other.field_use == violation.field_use)
     };
     let (still_broken, broken): (Vec<_>, Vec<_>) =
         after.violations.into_iter().partition(|violation| is_in(&before.violations, violation));
-    let is_repaired = |violation: &Violation| !is_in(&broken, violation) && !is_in(&still_broken, violation);
+    let is_repaired =
+        |violation: &ContractViolation| !is_in(&broken, violation) && !is_in(&still_broken, violation);
     let repaired = before.violations.into_iter().filter(is_repaired).collect();
     let is_new = |unverified: &Unverified| !before.unverified.contains(unverified);
     let unverified = after.unverified.into_iter().filter(is_new).collect();
-    Impact { broken, still_broken, repaired, unverified, removed, kept }
+    ContractImpact { broken, still_broken, repaired, unverified, removed, kept }
 }
 
 #[cfg(test)]
@@ -118,7 +119,7 @@ mod tests {
         let paused = FieldSpec::write(path("/spec/paused"), FieldType::Boolean);
         let number = FieldSpec::read(path("/spec/id"), FieldType::Integer);
         let found = old.impact(&contract("v1", vec![number, ready, paused]), &crd("v1"));
-        let places = |violations: &[Violation]| {
+        let places = |violations: &[ContractViolation]| {
             violations.iter().map(|found| (found.at.clone(), found.field_use)).collect::<Vec<_>>()
         };
         let (read, write) = (Some(FieldUse::Read), Some(FieldUse::Write));

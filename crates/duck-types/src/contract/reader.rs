@@ -5,7 +5,7 @@ use std::fmt;
 use kube::core::DynamicObject;
 use thiserror::Error;
 
-use super::{ContractSpec, FieldSpec, Provider, Scope};
+use super::{ContractScope, ContractSpec, FieldSpec, Provider};
 use crate::view::root;
 use crate::{DuckError, DuckType, view};
 
@@ -65,7 +65,7 @@ impl<V> Contract<V> {
 
     /// Demands a scope.
     #[must_use]
-    pub fn scope(mut self, scope: Scope) -> Self {
+    pub fn scope(mut self, scope: ContractScope) -> Self {
         self.spec = self.spec.scope(scope);
         self
     }

@@ -5,25 +5,25 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Scope;
+use super::ContractScope;
 
 /// The findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
     /// The places where the definition breaks the contract.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<ContractViolation>,
     /// The places of which the schema says too little.
     pub unverified: Vec<Unverified>,
 }
 
 /// The verdict of a [`Report`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict<'a> {
+pub enum ContractVerdict<'a> {
     /// Every object that the definition admits keeps the contract.
     Satisfied,
     /// It does not.
-    Violations(&'a [Violation]),
+    Violations(&'a [ContractViolation]),
     /// Nothing is known to be broken, but the schema cannot vouch for all of it.
     Unverified(&'a [Unverified]),
 }
@@ -31,7 +31,7 @@ pub enum Verdict<'a> {
 /// A place where a definition breaks a contract. Its `Display` says what to do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Violation {
+pub struct ContractViolation {
     /// Pointer in the object, with `*` for any element of a list and any member of a map.
     pub at: String,
     /// JSON pointer in the CustomResourceDefinition.
@@ -83,7 +83,7 @@ pub enum ViolationKind {
     /// The objects of the kind have another scope.
     Scope {
         /// The scope of the contract.
-        wanted: Scope,
+        wanted: ContractScope,
         /// The scope of the definition.
         found: String,
     },
@@ -157,11 +157,11 @@ pub enum ViolationKind {
 impl Report {
     /// The verdict: violations outweigh what is unverified.
     #[must_use]
-    pub fn verdict(&self) -> Verdict<'_> {
+    pub fn verdict(&self) -> ContractVerdict<'_> {
         match (self.violations.as_slice(), self.unverified.as_slice()) {
-            ([], []) => Verdict::Satisfied,
-            ([], unverified) => Verdict::Unverified(unverified),
-            (violations, _) => Verdict::Violations(violations),
+            ([], []) => ContractVerdict::Satisfied,
+            ([], unverified) => ContractVerdict::Unverified(unverified),
+            (violations, _) => ContractVerdict::Violations(violations),
         }
     }
 
@@ -180,7 +180,7 @@ impl fmt::Display for FieldUse {
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for ContractViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.at.is_empty() { self.kind.fmt(f) } else { write!(f, "{}: {}", self.at, self.kind) }
     }

@@ -6,7 +6,7 @@ use super::FieldSpec;
 
 /// The scope of the objects that keep a contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scope {
+pub enum ContractScope {
     /// Either.
     #[default]
     Any,
@@ -27,7 +27,7 @@ pub struct ContractSpec {
     pub label_prefix: String,
     /// The scope of the objects.
     #[serde(default)]
-    pub scope: Scope,
+    pub scope: ContractScope,
     /// The versions, in any order.
     pub versions: Vec<VersionSpec>,
 }
@@ -48,7 +48,7 @@ impl ContractSpec {
     #[must_use]
     pub fn new(name: impl Into<String>, label_prefix: impl Into<String>) -> Self {
         let (name, label_prefix) = (name.into(), label_prefix.into());
-        Self { name, label_prefix, scope: Scope::Any, versions: Vec::new() }
+        Self { name, label_prefix, scope: ContractScope::Any, versions: Vec::new() }
     }
 
     /// Adds a version.
@@ -60,7 +60,7 @@ impl ContractSpec {
 
     /// Demands a scope.
     #[must_use]
-    pub fn scope(mut self, scope: Scope) -> Self {
+    pub fn scope(mut self, scope: ContractScope) -> Self {
         self.scope = scope;
         self
     }

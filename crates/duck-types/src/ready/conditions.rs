@@ -80,8 +80,8 @@ pub struct KnativeCondition {
     /// `True`, `False` or `Unknown`.
     pub status: String,
     /// The severity of `False`.
-    #[serde(default, skip_serializing_if = "Severity::is_error")]
-    pub severity: Severity,
+    #[serde(default, skip_serializing_if = "ConditionSeverity::is_error")]
+    pub severity: ConditionSeverity,
     /// The time of the last change, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<String>,
@@ -95,7 +95,7 @@ pub struct KnativeCondition {
 
 /// The severity of a condition of Knative that is `False`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Severity {
+pub enum ConditionSeverity {
     /// Fatal; it is written as the empty string.
     #[default]
     #[serde(rename = "")]
@@ -106,7 +106,7 @@ pub enum Severity {
     Info,
 }
 
-impl Severity {
+impl ConditionSeverity {
     fn is_error(&self) -> bool {
         *self == Self::Error
     }

@@ -18,7 +18,7 @@ mod metadata;
 mod progress;
 mod workload;
 
-pub use conditions::{Condition, Conditions, KnativeCondition, KnativeConditions, Severity};
+pub use conditions::{Condition, ConditionSeverity, Conditions, KnativeCondition, KnativeConditions};
 pub use kstatus::kstatus;
 pub use metadata::{Finalizers, Owner, Owners};
 pub use progress::Progress;

@@ -69,7 +69,7 @@ fn knative_sums_up_in_ready_or_succeeded() {
     assert!(read(json!([{"type": "Succeeded", "status": "True"}])).unwrap().is_happy());
     assert!(!read(json!([{"type": "Healthy", "status": "True"}])).unwrap().is_happy());
     let warned = read(json!([{"type": "Ready", "status": "False", "severity": "Warning"}])).unwrap();
-    assert_eq!(warned.happy().unwrap().severity, Severity::Warning);
+    assert_eq!(warned.happy().unwrap().severity, ConditionSeverity::Warning);
 }
 
 #[test]

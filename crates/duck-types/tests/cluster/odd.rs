@@ -250,7 +250,7 @@ async fn oddity() -> (kube::Client, Value, ApiResource, String) {
 /// A contract that is satisfied is kept by the API server for a value of its shape, and one that is violated is not.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_check_says_of_odd_schemas_what_the_server_does() {
-    use duck_types::contract::{Shape, Verdict};
+    use duck_types::contract::{ContractVerdict, FieldShape};
 
     let (client, crd, resource, namespace) = oddity().await;
     let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &resource);
@@ -305,12 +305,12 @@ async fn the_check_says_of_odd_schemas_what_the_server_does() {
     .into_iter()
     .enumerate()
     {
-        let field = FieldSpec::write(path.parse().unwrap(), Shape::from_schema(shape));
+        let field = FieldSpec::write(path.parse().unwrap(), FieldShape::from_schema(shape));
         let report = check_crd(&crd, "v1", &[field]);
         let found = match report.verdict() {
-            Verdict::Satisfied => "satisfied",
-            Verdict::Violations(_) => "violated",
-            Verdict::Unverified(_) => "unverified",
+            ContractVerdict::Satisfied => "satisfied",
+            ContractVerdict::Violations(_) => "violated",
+            ContractVerdict::Unverified(_) => "unverified",
         };
         assert_eq!(found, verdict, "{path}: {report:?}");
         let mut whole = json!({"apiVersion": resource.api_version, "kind": "Pond", "metadata": {"name": format!("odd-{index}")}});

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use duck_types::contract::{
-    Contract, ContractSpec, Effect, FieldSpec, FieldType, Scope, Shape, Verdict, check_crd,
+    Contract, ContractScope, ContractSpec, ContractVerdict, Effect, FieldShape, FieldSpec, FieldType,
+    check_crd,
 };
 use duck_types::{DuckType, duck_path};
 use kube::core::DynamicObject;
@@ -67,7 +68,7 @@ fn fitting() -> Value {
 
 fn fields() -> Vec<FieldSpec> {
     let write = FieldSpec::written_as::<Rollout>();
-    write.into_iter().map(|field| field.and_read(Shape::read_by::<Rollout>())).collect()
+    write.into_iter().map(|field| field.and_read(FieldShape::read_by::<Rollout>())).collect()
 }
 
 fn texts(schema: Value) -> Vec<String> {
@@ -76,7 +77,7 @@ fn texts(schema: Value) -> Vec<String> {
 
 #[test]
 fn the_schema_of_a_type_is_satisfied_in_both_directions() {
-    assert_eq!(check_crd(&crd(fitting()), "v1", &fields()).verdict(), Verdict::Satisfied);
+    assert_eq!(check_crd(&crd(fitting()), "v1", &fields()).verdict(), ContractVerdict::Satisfied);
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn machine() -> Contract<Machine> {
     Contract::new("machine", "machines.example.com")
         .version::<V1Beta1>("v1beta1", [old])
         .version::<V1Beta2>("v1beta2", [new])
-        .scope(Scope::Namespaced)
+        .scope(ContractScope::Namespaced)
 }
 
 fn machine_crd(label: &str, status: Value) -> Value {
@@ -228,7 +229,7 @@ fn a_provider_that_publishes_the_other_shape_is_named() {
 fn a_label_that_the_schema_does_not_keep_is_found_before_any_object() {
     let shape = json!({"type": "object", "properties": {"ready": {"type": "boolean"}}});
     let spec = machine().spec().clone();
-    assert_eq!(spec.check_crd(&machine_crd("v1beta1", shape.clone())).verdict(), Verdict::Satisfied);
+    assert_eq!(spec.check_crd(&machine_crd("v1beta1", shape.clone())).verdict(), ContractVerdict::Satisfied);
     let report = spec.check_crd(&machine_crd("v1beta2", shape.clone()));
     assert_eq!(report.violations[0].at, "/status/initialization");
     let mut unserved = machine_crd("v1beta1", shape.clone());
@@ -243,7 +244,9 @@ fn a_label_that_the_schema_does_not_keep_is_found_before_any_object() {
     let mut forgotten = machine_crd("v1beta1", shape);
     forgotten["metadata"]["labels"] = json!({});
     let report = spec.check_crd(&forgotten);
-    assert!(matches!(report.verdict(), Verdict::Unverified([only]) if only.reason.contains("has no label")));
+    assert!(
+        matches!(report.verdict(), ContractVerdict::Unverified([only]) if only.reason.contains("has no label"))
+    );
 }
 
 #[test]
@@ -256,7 +259,7 @@ fn a_contract_is_data() {
 #[test]
 fn changes_are_told_apart_by_their_effect_on_providers() {
     let at = || duck_path!("/status/phase");
-    let shape = |values: Value| Shape::from_schema(json!({"type": "string", "enum": values}));
+    let shape = |values: Value| FieldShape::from_schema(json!({"type": "string", "enum": values}));
     let contract = |field: FieldSpec| ContractSpec::new("c", "example.com").version("v1", [field]);
     let old = contract(FieldSpec::read(at(), shape(json!(["a", "b"]))));
     let diff =
@@ -276,7 +279,7 @@ fn changes_are_told_apart_by_their_effect_on_providers() {
             "breaking: v1 /status/state: newly part of the contract",
         ]
     );
-    let next = old.clone().version("v2", []).scope(Scope::Cluster);
+    let next = old.clone().version("v2", []).scope(ContractScope::Cluster);
     assert_eq!(
         diff(next),
         ["breaking: all: the scope is Cluster instead of Any", "compatible: v2: the version is new"]

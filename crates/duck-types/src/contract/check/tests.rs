@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::DuckPath;
-use crate::contract::{FieldType, Verdict};
+use crate::contract::{ContractVerdict, FieldType};
 
 fn crd(status: Value) -> Value {
     let version = |name: &str, served: bool, subresources: Value| {
@@ -28,7 +28,7 @@ fn object(properties: Value) -> Value {
 }
 
 fn field(direction: &str, shape: Value) -> FieldSpec {
-    let (path, shape) = (path("/status/f"), Shape::from_schema(shape));
+    let (path, shape) = (path("/status/f"), FieldShape::from_schema(shape));
     if direction == "read" { FieldSpec::read(path, shape) } else { FieldSpec::write(path, shape) }
 }
 
@@ -73,7 +73,7 @@ fn equal_shapes_satisfy_both_directions() {
         }
     }
     let report = check_crd(&crd(object(json!({}))), "v1", &[]);
-    assert_eq!(report.verdict(), Verdict::Satisfied);
+    assert_eq!(report.verdict(), ContractVerdict::Satisfied);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_missing_field_is_dropped_when_written_and_absent_when_read() {
         assert_eq!(texts(&report), [missing]);
     }
     let optional = field("read", json!({"type": "string"})).optional();
-    assert_eq!(check_crd(&crd(status), "v1", &[optional]).verdict(), Verdict::Satisfied);
+    assert_eq!(check_crd(&crd(status), "v1", &[optional]).verdict(), ContractVerdict::Satisfied);
     let on_the_way = FieldSpec::read(path("/status/f/g"), FieldType::String);
     let report = check_crd(&crd(object(json!({"f": {"type": "string"}}))), "v1", &[on_the_way]);
     assert_eq!(texts(&report), ["/status/f: the contract says object, and the schema says string"]);
@@ -337,7 +337,7 @@ fn what_a_schema_leaves_open_is_unverified() {
     let below = FieldSpec::write(path("/status/f/g"), FieldType::String);
     let report = check_crd(&crd(object(json!({"f": open}))), "v1", &[below]);
     assert!(
-        matches!(report.verdict(), Verdict::Unverified([found]) if found.at == "/status/f/g" && found.reason == declared)
+        matches!(report.verdict(), ContractVerdict::Unverified([found]) if found.at == "/status/f/g" && found.reason == declared)
     );
     let any = json!({"x-kubernetes-preserve-unknown-fields": true});
     let accepts =
@@ -408,7 +408,7 @@ fn an_atomic_object_on_the_way_is_taken_as_a_whole() {
         ["/status: atomic: an apply of a part of it would take the whole; make it granular"]
     );
     let read = check_crd(&crd(status), "v1", &[field("read", json!({"type": "string"}))]);
-    assert_eq!(read.verdict(), Verdict::Satisfied);
+    assert_eq!(read.verdict(), ContractVerdict::Satisfied);
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn a_status_can_be_written_only_through_its_subresource() {
 #[test]
 fn metadata_is_declared_by_the_api_server() {
     let field = FieldSpec::write(path("/metadata/finalizers"), FieldType::Array);
-    assert_eq!(check_crd(&crd(object(json!({}))), "v1", &[field]).verdict(), Verdict::Satisfied);
+    assert_eq!(check_crd(&crd(object(json!({}))), "v1", &[field]).verdict(), ContractVerdict::Satisfied);
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn every_violation_is_reported_in_the_order_of_the_fields() {
 #[test]
 fn the_declared_shapes_of_metadata_are_compared() {
     let check = |direction: &str, at: &str, shape: Value| {
-        let (path, shape) = (path(at), Shape::from_schema(shape));
+        let (path, shape) = (path(at), FieldShape::from_schema(shape));
         let field =
             if direction == "read" { FieldSpec::read(path, shape) } else { FieldSpec::write(path, shape) };
         texts(&check_crd(&crd(object(json!({}))), "v1", &[field]))
@@ -478,7 +478,7 @@ fn multiples_are_not_compared() {
 fn what_a_parent_requires_is_needed_to_create_it() {
     let mut f = object(json!({"g": {"type": "string"}, "h": {"type": "string"}}));
     f["required"] = json!(["h"]);
-    let text = || Shape::from(FieldType::String);
+    let text = || FieldShape::from(FieldType::String);
     let check = |status: Value, fields: &[FieldSpec]| texts(&check_crd(&crd(status), "v1", fields));
     let write = |at: &str| FieldSpec::write(path(at), text());
     let expected = "/status/f: not verified: where it does not exist yet, it cannot be created without h, which the \
