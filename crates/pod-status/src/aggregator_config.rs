@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::follow::Follow;
 use crate::gatekeeper::PodStatusKind;
 use crate::identity::PodIdentity;
-use crate::lease::Claim;
+use crate::lease::LeaseClaim;
 use crate::report::ReportKind;
 use crate::shape::Shapes;
 
@@ -20,7 +20,7 @@ pub struct AggregatorConfig {
     /// The namespace of the pods, and of their reports.
     pub namespace: String,
     /// The Lease under which one process at a time aggregates.
-    pub claim: Claim,
+    pub claim: LeaseClaim,
     /// The layouts of the statuses.
     pub shapes: Arc<dyn Shapes>,
     /// Reports are aggregated when none has come for this long. Default 300 ms.
@@ -46,7 +46,7 @@ impl AggregatorConfig {
         Self {
             kind: ReportKind::default(),
             namespace: identity.namespace.clone(),
-            claim: Claim::new(identity, name),
+            claim: LeaseClaim::new(identity, name),
             shapes: Arc::new(shapes),
             debounce: Duration::from_millis(300),
             max_delay: Duration::from_secs(2),
@@ -100,7 +100,7 @@ impl AggregatorConfig {
 
     /// Sets the Lease.
     #[must_use]
-    pub fn claim(mut self, claim: Claim) -> Self {
+    pub fn claim(mut self, claim: LeaseClaim) -> Self {
         self.claim = claim;
         self
     }

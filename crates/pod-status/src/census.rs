@@ -100,7 +100,7 @@ impl Census {
         }
     }
 
-    /// Whether the pods that must register have been listed.
+    /// Returns true if the pods that must register have been listed.
     pub(crate) fn knows_expected(&self) -> bool {
         self.expected.as_ref().is_none_or(Expected::is_known)
     }

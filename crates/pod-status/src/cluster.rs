@@ -16,14 +16,17 @@ use serde_json::{Map, Value, json};
 use tracing::Span;
 
 mod applied;
+mod written;
+
+pub(crate) use self::written::{Next, Written};
 
 use crate::activated::{self, Activated};
 use crate::aggregate::{Decision, decide, waiting_for};
 use crate::aggregator_config::AggregatorConfig;
 use crate::direct;
-use crate::epoch::{Epochs, Plan};
+use crate::epoch::Epochs;
 use crate::expected::PodEvent;
-use crate::follow::{Changes, Followed, Selection};
+use crate::follow::{Changes, FollowSelection, Followed};
 use crate::gatekeeper::{POD_LABEL, PodStatusKind};
 use crate::job::{Held, Job};
 use crate::name::label_value;
@@ -38,36 +41,8 @@ use crate::standings::Standing;
 use crate::strict::lead;
 use crate::vote::{Parent, Vote, votes};
 
-/// The result for one parent.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Written {
-    /// The stored status is right.
-    Done(Box<Standing>, Next),
-    /// There is no such parent any more.
-    Gone,
-    /// The parent was written by another client after it was read.
-    Stale,
-    /// The parent is there, and its kind has no subresource `status`: its status cannot be written.
-    NoSubresource {
-        /// The stored status, which cannot be corrected, says `Enforced=True`.
-        claims: bool,
-    },
-}
-
-impl Written {
-    /// Returns true if no status claims of a pod what it has given up.
-    pub(crate) fn is_settled(&self) -> bool {
-        matches!(self, Self::Done(..) | Self::Gone | Self::NoSubresource { claims: false })
-    }
-}
-
-/// The work left for a parent whose status is right.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Next {
-    pub(crate) held: Option<Held>,
-    /// A change of the activations of a strict rollout.
-    pub(crate) plan: Option<Box<Plan>>,
-}
+/// Time for the first report about a parent that has no status.
+const FIRST_REPORT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Cluster {
     client: kube::Client,
@@ -78,7 +53,7 @@ pub(crate) struct Cluster {
     collections: BTreeMap<String, (Api<DynamicObject>, Option<PodStatusKind>)>,
     pods: Api<Pod>,
     /// The pods that must register.
-    expected: Option<Selection>,
+    expected: Option<FollowSelection>,
     changes: Changes,
     namespace: String,
     manager: String,
@@ -120,7 +95,7 @@ impl Cluster {
         let streams = self.collections.iter().map(|(plural, (_, kind))| {
             let plural = plural.clone();
             let resource = kind.map_or_else(|| self.kind.clone(), |kind| kind.api_resource());
-            let changes = self.changes.follow(&Selection::new(resource, &self.namespace));
+            let changes = self.changes.follow(&FollowSelection::new(resource, &self.namespace));
             changes.map(move |step| (plural.clone(), step)).boxed()
         });
         futures::stream::select_all(streams).boxed()
@@ -246,7 +221,12 @@ impl Cluster {
             Decision::Unchanged => {
                 let nothing = Map::new();
                 let stored = parent.stored.status.as_object().unwrap_or(&nothing);
-                return Ok(done(shape, &parent, standing(stored), stored, next));
+                let version = object.metadata.resource_version;
+                return Ok(done(shape, &parent, standing(stored), stored, next).at(version));
+            }
+            // A strict rollout that is under way has its own time, by which this wait would not end.
+            Decision::Write(_) if next.held.is_none() && awaits_first_report(&parent, &votes) => {
+                return Ok(settled(&parent, standing(&Map::new()), next, Some(FIRST_REPORT)));
             }
             Decision::Write(status) => status,
         };
@@ -272,9 +252,9 @@ impl Cluster {
         let written = answered_patiently(|| api.patch_status(name, &self.params, &patch)).await;
         count_write("apply", &written);
         match written {
-            Ok(_) => {
+            Ok(object) => {
                 note_activation(parent, &body);
-                Ok(done)
+                Ok(done.at(object.metadata.resource_version))
             }
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Written::Stale),
             Err(kube::Error::Api(status)) if status.code == 404 => not_found(api, parent).await,
@@ -283,8 +263,8 @@ impl Cluster {
     }
 }
 
-fn unfinished_pods(namespace: &str) -> Selection {
-    Selection::new(ApiResource::erase::<Pod>(&()), namespace).fields(UNFINISHED)
+fn unfinished_pods(namespace: &str) -> FollowSelection {
+    FollowSelection::new(ApiResource::erase::<Pod>(&()), namespace).fields(UNFINISHED)
 }
 
 /// The parent with what is known beside its status: how long this process has waited, and the activation of a strict rollout.
@@ -331,6 +311,12 @@ fn note_activation(parent: &Parent, body: &Value) {
     }
 }
 
+/// Returns true if the parent is new, and no pod has reported it yet. A status that says only that is another write for each of
+/// hundreds of parents that are created together.
+fn awaits_first_report(parent: &Parent, votes: &[Vote<'_>]) -> bool {
+    parent.waited < FIRST_REPORT && parent.stored.is_empty() && votes.iter().all(|vote| vote.entry.is_none())
+}
+
 fn done(
     shape: &Shape,
     parent: &Parent,
@@ -341,8 +327,12 @@ fn done(
     let activated = status.get("activation").and_then(|activation| activation.get("generation"));
     let waits = activated != Some(&json!(parent.generation));
     let deadline = shape.deadline().filter(|_| waits);
-    let waiting = deadline.and_then(|deadline| deadline.next(parent.waited));
-    let held = || Some(Held::new(parent, parent.generation, false, parent.waited, waiting?));
+    settled(parent, standing, next, deadline.and_then(|deadline| deadline.next(parent.waited)))
+}
+
+/// The parent is decided about. If `wake` is given, it is decided about again when it has waited so long.
+fn settled(parent: &Parent, standing: Standing, next: Next, wake: Option<Duration>) -> Written {
+    let held = || Some(Held::new(parent, parent.generation, false, parent.waited, wake?));
     Written::Done(Box::new(standing), Next { held: next.held.or_else(held), ..next })
 }
 
@@ -358,6 +348,7 @@ fn next(job: &Job, parent: &Parent, members: &[Member], votes: &[Vote<'_>]) -> N
     Next {
         held: pending.map(|pending| Held::new(parent, pending.generation, true, switching, wake)),
         plan: announced.map(|announced| Box::new(epoch.plan(parent.key.clone(), announced))),
+        version: None,
     }
 }
 

@@ -65,6 +65,11 @@ impl Decisions {
         }
     }
 
+    /// Returns true if the parent is being decided about.
+    pub(crate) fn is_busy(&self, parent: &ParentRef) -> bool {
+        self.busy.contains(parent)
+    }
+
     /// Returns true if the parent may be decided about, now or in its turn. If not, it will be: when it is settled, or
     /// has waited.
     pub(crate) fn admits(&mut self, parent: &ParentRef, now: Instant) -> bool {

@@ -84,12 +84,12 @@ impl Expected {
     }
 }
 
-/// Whether a container of the pod runs.
+/// Returns true if a container of the pod runs.
 fn runs(pod: &Value) -> bool {
     list(pod, "/status/containerStatuses").iter().any(|status| status.pointer("/state/running").is_some())
 }
 
-/// Whether the pod is Ready.
+/// Returns true if the pod is Ready.
 fn is_ready(pod: &Value) -> bool {
     let word = |condition: &Value, field: &str, word: &str| {
         condition.get(field).and_then(Value::as_str) == Some(word)

@@ -22,14 +22,14 @@ const MEASURED: Duration = Duration::from_secs(5);
 ///
 /// ```
 /// use futures::stream::{self, BoxStream, StreamExt};
-/// use pod_status::{Follow, Followed, Selection};
+/// use pod_status::{Follow, Followed, FollowSelection};
 ///
 /// /// A host in whose cluster there is nothing.
 /// #[derive(Debug)]
 /// struct Nothing;
 ///
 /// impl Follow for Nothing {
-///     fn follow(&self, selection: &Selection) -> BoxStream<'static, Followed> {
+///     fn follow(&self, selection: &FollowSelection) -> BoxStream<'static, Followed> {
 ///         println!("{} in {}", selection.resource.kind, selection.namespace);
 ///         stream::iter([Followed::Begin, Followed::End]).chain(stream::pending()).boxed()
 ///     }
@@ -39,13 +39,13 @@ pub trait Follow: Debug + Send + Sync + 'static {
     /// The objects of a selection, then every change of one, in the server's order: a change that is left out because a
     /// later one followed could be another client's. The stream deals with failures by itself and says nothing
     /// meanwhile. Polled until it is dropped; one that ends leaves what it has told, the age of which grows.
-    fn follow(&self, selection: &Selection) -> BoxStream<'static, Followed>;
+    fn follow(&self, selection: &FollowSelection) -> BoxStream<'static, Followed>;
 }
 
 /// The objects that are followed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Selection {
+pub struct FollowSelection {
     /// Their kind.
     pub resource: ApiResource,
     /// Their namespace.
@@ -84,9 +84,9 @@ pub(crate) struct Changes {
     host: Option<Arc<dyn Follow>>,
 }
 
-// === impl Selection ===
+// === impl FollowSelection ===
 
-impl Selection {
+impl FollowSelection {
     /// All objects of a kind in a namespace.
     pub fn new(resource: ApiResource, namespace: &str) -> Self {
         Self {
@@ -123,7 +123,7 @@ impl Changes {
     }
 
     /// Follows the objects of a selection. Never ends, and never says [`Followed::Alive`].
-    pub(crate) fn follow(&self, selection: &Selection) -> BoxStream<'static, Followed> {
+    pub(crate) fn follow(&self, selection: &FollowSelection) -> BoxStream<'static, Followed> {
         let steps = match &self.host {
             Some(host) => host.follow(selection),
             None => requests::follow(self.client.clone(), selection),

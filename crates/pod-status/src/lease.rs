@@ -36,7 +36,7 @@ const ATTEMPTS: usize = 3;
 /// The Lease to claim, and the name of the claimant.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Claim {
+pub struct LeaseClaim {
     /// Namespace of the Lease, which is created when absent.
     pub namespace: String,
     /// Name of the Lease.
@@ -47,7 +47,7 @@ pub struct Claim {
     pub duration: Duration,
 }
 
-impl Claim {
+impl LeaseClaim {
     /// A claim of the Lease `name` in the pod's namespace, for 15 seconds.
     pub fn new(identity: &PodIdentity, name: impl Into<String>) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Claim {
 /// giving the Lease back. Failed requests are logged and retried.
 ///
 /// Dropping the future ends the work at once and leaves the Lease to expire.
-pub async fn lead<W, F>(client: kube::Client, claim: Claim, shutdown: CancellationToken, mut work: W)
+pub async fn lead<W, F>(client: kube::Client, claim: LeaseClaim, shutdown: CancellationToken, mut work: W)
 where
     W: FnMut() -> F,
     F: Future<Output = ()>,
@@ -171,7 +171,7 @@ impl Observation {
 
 struct Candidate {
     api: Api<Lease>,
-    claim: Claim,
+    claim: LeaseClaim,
     observation: Observation,
     /// The Lease as last read or written by us.
     lease: Lease,
@@ -180,7 +180,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(client: kube::Client, claim: Claim) -> Self {
+    fn new(client: kube::Client, claim: LeaseClaim) -> Self {
         let api = Api::namespaced(client, &claim.namespace);
         let (observation, lease) = (Observation::default(), Lease::default());
         Self { api, claim, observation, lease, unsettled: false }

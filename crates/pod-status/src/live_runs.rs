@@ -7,7 +7,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use tokio::time::{Instant, sleep_until};
 
-use crate::follow::{Changes, Follow, Followed, Selection};
+use crate::follow::{Changes, Follow, FollowSelection, Followed};
 use crate::membership::Membership;
 use crate::registration::Registration;
 use crate::report::{Member, REGISTRATION, ReportKind, SHARD_LABEL};
@@ -35,7 +35,7 @@ impl LiveRuns {
         kind: &ReportKind,
         namespace: &str,
     ) -> Self {
-        let registrations = Selection::new(kind.api_resource(), namespace);
+        let registrations = FollowSelection::new(kind.api_resource(), namespace);
         let registrations = registrations.label(SHARD_LABEL, REGISTRATION.to_string());
         let steps = Changes::new(client, host).follow(&registrations);
         Self {

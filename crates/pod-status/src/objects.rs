@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::desired::{Write, Written};
 use crate::direct::DirectEntries;
-use crate::follow::{Changes, Followed, Selection};
+use crate::follow::{Changes, FollowSelection, Followed};
 use crate::gatekeeper::{self, PodStatusKind};
 use crate::identity::PodIdentity;
 use crate::name::{label_value, pack};
@@ -280,7 +280,8 @@ impl Objects {
     /// The changes of this pod's objects, by any client. Only the shards' lists have a beginning and an end.
     pub(crate) fn follow(&self) -> BoxStream<'static, Followed> {
         let follow = |resource: ApiResource, label: &str| {
-            let objects = Selection::new(resource, &self.identity.namespace).label(label, self.own_label());
+            let objects =
+                FollowSelection::new(resource, &self.identity.namespace).label(label, self.own_label());
             self.changes.follow(&objects.metadata_only())
         };
         let own = self.kinds.iter().map(|own| {

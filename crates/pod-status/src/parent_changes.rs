@@ -1,6 +1,6 @@
 //! The parents that the host knows, and which of them have changed while this process aggregates.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
@@ -31,14 +31,27 @@ struct Parents {
     /// Every parent that existed when this process started is in `known`, or was.
     all_announced: bool,
     /// Nothing while another process aggregates.
-    changed: Option<BTreeSet<ParentRef>>,
+    changed: Option<Changed>,
 }
 
+/// The parents that have changed, each with the resource version that it has now, if that is known.
+pub(crate) type Changed = BTreeMap<ParentRef, Option<String>>;
+
 impl ParentChanges {
-    /// Notifies of a parent that was created or changed.
+    /// Notifies of a parent that was created or changed. It is read, and decided about.
     pub fn changed(&self, parent: ParentRef) {
+        self.note(parent, None);
+    }
+
+    /// As [`ParentChanges::changed`], of a change that made this resource version of the parent. The aggregator ignores the
+    /// version that it has written or read last: most changes that a watch of parents delivers are its own writes.
+    pub fn changed_to(&self, parent: ParentRef, resource_version: impl Into<String>) {
+        self.note(parent, Some(resource_version.into()));
+    }
+
+    fn note(&self, parent: ParentRef, version: Option<String>) {
         let mut parents = self.parents();
-        self.look_at(&mut parents, &parent);
+        self.look_at(&mut parents, &parent, version);
         parents.known.insert(parent);
     }
 
@@ -47,7 +60,7 @@ impl ParentChanges {
         let mut parents = self.parents();
         parents.known.remove(parent);
         // No report may name it, so nothing else makes the aggregator notice.
-        self.look_at(&mut parents, parent);
+        self.look_at(&mut parents, parent, None);
     }
 
     /// Notifies that all parents of a kind that exist have been announced, because the first list of the kind is
@@ -74,16 +87,22 @@ impl ParentChanges {
         let gone: Vec<_> = parents.known.iter().filter(|parent| kind == &(*parent).into()).cloned().collect();
         for parent in gone {
             parents.known.remove(&parent);
-            self.look_at(&mut parents, &parent);
+            self.look_at(&mut parents, &parent, None);
         }
         self.inner.arrived.notify_one();
     }
 
-    fn look_at(&self, parents: &mut Parents, parent: &ParentRef) {
-        if let Some(changed) = &mut parents.changed {
-            changed.insert(parent.clone());
-            self.inner.arrived.notify_one();
+    fn look_at(&self, parents: &mut Parents, parent: &ParentRef, version: Option<String>) {
+        let Some(changed) = &mut parents.changed else { return };
+        match changed.get_mut(parent) {
+            // A change without a version counts, whatever follows.
+            Some(None) => {}
+            Some(known) => *known = version,
+            None => {
+                changed.insert(parent.clone(), version);
+            }
         }
+        self.inner.arrived.notify_one();
     }
 
     /// The number of terms in which this process has aggregated; it grows when a term begins. A host that
@@ -93,7 +112,7 @@ impl ParentChanges {
     }
 
     /// The changes since the last call, and the kinds that are listed.
-    pub(crate) fn take(&self) -> (BTreeSet<ParentRef>, BTreeSet<ParentKind>) {
+    pub(crate) fn take(&self) -> (Changed, BTreeSet<ParentKind>) {
         let mut parents = self.parents();
         (parents.changed.as_mut().map(std::mem::take).unwrap_or_default(), parents.listed.clone())
     }
@@ -107,7 +126,7 @@ impl ParentChanges {
     pub(crate) fn forget(&self, parent: &ParentRef) {
         let mut parents = self.parents();
         // A change since it was looked for may be its creation.
-        if !parents.changed.as_ref().is_some_and(|changed| changed.contains(parent)) {
+        if !parents.changed.as_ref().is_some_and(|changed| changed.contains_key(parent)) {
             parents.known.remove(parent);
         }
     }
@@ -125,7 +144,7 @@ impl ParentChanges {
     /// Begins a term: every known parent counts as changed. The guard ends it.
     pub(crate) fn begin_term(&self) -> TermGuard<'_> {
         let mut parents = self.parents();
-        parents.changed = Some(parents.known.clone());
+        parents.changed = Some(parents.known.iter().map(|parent| (parent.clone(), None)).collect());
         drop(parents);
         self.inner.arrived.notify_one();
         self.inner.terms.send_modify(|terms| *terms = terms.saturating_add(1));
@@ -161,6 +180,28 @@ mod tests {
         ParentRef::new("", "K", name)
     }
 
+    fn changed<const N: usize>(names: [&str; N]) -> Changed {
+        names.map(|name| (parent(name), None)).into()
+    }
+
+    #[test]
+    fn a_change_has_its_latest_version_and_none_if_one_has_none() {
+        let changes = ParentChanges::default();
+        let _term = changes.begin_term();
+        let takes = |version: Option<&str>| {
+            assert_eq!(changes.take().0, [(parent("p"), version.map(str::to_owned))].into());
+        };
+        changes.changed_to(parent("p"), "1");
+        changes.changed_to(parent("p"), "2");
+        takes(Some("2"));
+        changes.changed(parent("p"));
+        changes.changed_to(parent("p"), "3");
+        takes(None);
+        changes.changed_to(parent("p"), "4");
+        changes.removed(&parent("p"));
+        takes(None);
+    }
+
     #[test]
     fn a_term_begins_with_every_parent_that_was_announced_before_it() {
         let changes = ParentChanges::default();
@@ -171,7 +212,7 @@ mod tests {
         let mut terms = changes.terms();
         let open = changes.begin_term();
         assert_eq!(*terms.borrow_and_update(), 1);
-        assert_eq!(changes.take().0, [parent("p")].into());
+        assert_eq!(changes.take().0, changed(["p"]));
         changes.changed(parent("p"));
         changes.changed(parent("p"));
         assert_eq!(changes.take().0.len(), 1);
@@ -179,7 +220,7 @@ mod tests {
         changes.changed(parent("r"));
         assert!(changes.parents().changed.is_none());
         let _open = changes.begin_term();
-        assert_eq!(changes.take().0, [parent("p"), parent("r")].into());
+        assert_eq!(changes.take().0, changed(["p", "r"]));
         assert_eq!(*terms.borrow_and_update(), 2);
     }
 
@@ -194,9 +235,9 @@ mod tests {
         changes.listed(ParentKind::new("other", "K"));
         assert_eq!(changes.take().1.len(), 2);
         changes.removed(&parent("p"));
-        assert_eq!(changes.take().0, [parent("p")].into(), "it may be in no report: it is looked for");
+        assert_eq!(changes.take().0, changed(["p"]), "it may be in no report: it is looked for");
         changes.kind_removed(&ParentKind::new("", "K"));
-        assert_eq!(changes.take(), ([parent("q")].into(), [ParentKind::new("other", "K")].into()));
+        assert_eq!(changes.take(), (changed(["q"]), [ParentKind::new("other", "K")].into()));
         assert!(changes.known().is_empty());
     }
 }

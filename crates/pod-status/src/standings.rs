@@ -88,8 +88,9 @@ impl Standing {
 /// The standings of all parents that this process knows, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Standings {
-    /// The parents that are not enforced, and nothing for those that are.
-    kinds: BTreeMap<ParentKind, BTreeMap<ParentRef, Option<Waiting>>>,
+    /// The parents that are not enforced, and nothing for those that are. Boxed, as a map has room for eleven and most
+    /// have one.
+    kinds: BTreeMap<ParentKind, BTreeMap<ParentRef, Option<Box<Waiting>>>>,
     /// The times at which decisions first found parents waiting.
     seen: BTreeMap<ParentRef, Instant>,
     /// The parents that the first marks of the term need a decision about.
@@ -158,7 +159,7 @@ impl Standings {
             waiting.since =
                 [known.since.take(), waiting.since].into_iter().flatten().min_by_key(|time| time.0);
         }
-        *known = Some(waiting);
+        *known = Some(Box::new(waiting));
     }
 
     /// Publishes the marks, once every parent that was known at the first batch is decided about.
@@ -180,14 +181,14 @@ impl Standings {
         HighWaterMarks::new(new).publish(marks);
     }
 
-    fn mark(&self, kind: &ParentKind, parents: &BTreeMap<ParentRef, Option<Waiting>>) -> HighWaterMark {
+    fn mark(&self, kind: &ParentKind, parents: &BTreeMap<ParentRef, Option<Box<Waiting>>>) -> HighWaterMark {
         let oldest = parents.values().flatten().min_by_key(|waiting| waiting.began);
         HighWaterMark {
             enforced: parents.values().filter(|waiting| waiting.is_none()).count(),
             total: parents.len(),
             unwritable: parents.values().flatten().filter(|waiting| waiting.is_unwritable).count(),
             is_listed: self.listed.contains(kind),
-            oldest: oldest.cloned(),
+            oldest: oldest.map(|waiting| Waiting::clone(waiting)),
         }
     }
 }

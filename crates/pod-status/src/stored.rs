@@ -60,6 +60,11 @@ impl Stored {
         Self { status, list, is_ours }
     }
 
+    /// Returns true if it says nothing about whether the parent is in force.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.conditions().is_empty() && self.status.get("byPod").is_none()
+    }
+
     /// The condition of this type.
     pub(crate) fn condition(&self, type_: &str) -> Option<&Value> {
         self.conditions().iter().find(|condition| has_type(condition, type_))

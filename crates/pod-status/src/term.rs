@@ -4,6 +4,8 @@
 //! reports that it judges were read. Then a pod that is not in the list registers later, hence lists the
 //! parents later, and cannot serve an older generation than the one decided on.
 
+mod settled;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +19,9 @@ use crate::acknowledgements::Acknowledgements;
 use crate::aggregator_config::AggregatorConfig;
 use crate::batch::{Batch, Listed, Step, list};
 use crate::census::Census;
-use crate::cluster::{Cluster, Next, Written};
-use crate::decisions::{Decisions, Settled};
+use crate::cluster::Cluster;
+use crate::decisions::Decisions;
+use crate::echoes::Echoes;
 use crate::epoch::{Epoch, Plan};
 use crate::follow::Followed;
 use crate::holds::Holds;
@@ -27,13 +30,13 @@ use crate::membership::Count;
 use crate::pace::{Debounce, Retry};
 use crate::parent::ParentRef;
 use crate::parent_changes::ParentChanges;
-use crate::reason::{no_subresource, reason};
+use crate::reason::reason;
 use crate::registration::acknowledged;
 use crate::report::REGISTRATION;
 use crate::report_store::ReportStore;
 use crate::rollout::Rollout;
 use crate::shape::Shape;
-use crate::standings::{Standing, Standings};
+use crate::standings::Standings;
 use crate::switches::Switches;
 use crate::urgency::Claims;
 use crate::watermark::HighWaterMarks;
@@ -56,6 +59,7 @@ pub(crate) struct Term<'a> {
     standings: Standings,
     claims: Claims,
     switches: Switches,
+    echoes: Echoes,
     /// Generations that wait for pods until their time is over.
     holds: Holds,
     /// The activations of strict rollouts as they were read last, and what is to be changed in them.
@@ -103,6 +107,7 @@ impl<'a> Term<'a> {
             standings: Standings::default(),
             claims: Claims::default(),
             switches: Switches::default(),
+            echoes: Echoes::default(),
             holds: Holds::default(),
             epoch: Arc::default(),
             plans: Vec::new(),
@@ -233,11 +238,13 @@ impl<'a> Term<'a> {
 
     fn note_changes(&mut self) {
         let (parents, listed) = self.changes.take();
-        for parent in parents {
+        for (parent, version) in parents {
             if self.config.shapes.shape(&parent).is_some() {
                 self.standings.expect(&parent);
             }
-            self.reports.touch(parent);
+            if self.echoes.is_new(&parent, version, self.decisions.is_busy(&parent)) {
+                self.reports.touch(parent);
+            }
         }
         self.standings.set_listed(listed);
         // Pods that wait for an acknowledgement can have it now.
@@ -317,70 +324,6 @@ impl<'a> Term<'a> {
             let job = Job { shape, parent, count: count.clone(), reports, held, epoch, began: self.began };
             let is_urgent = self.claims.is_contradicted(&job);
             self.decisions.push(job, is_urgent);
-        }
-    }
-
-    fn note_settled(&mut self, settled: Settled) {
-        let Settled { parent, written, is_outdated, count } = settled;
-        if written.as_ref().is_ok_and(Written::is_settled) {
-            self.acknowledgements.settled(&parent, &count);
-        }
-        if is_outdated {
-            self.reports.touch(parent.clone());
-        }
-        match written {
-            Ok(Written::Done(standing, Next { held, plan })) => {
-                if let Some(plan) = plan {
-                    self.plans.push(*plan);
-                    self.reports.touch(parent.clone());
-                }
-                self.holds.set(&parent, held);
-                self.decisions.succeeded(&parent);
-                self.note_switch(&parent, &standing);
-                self.claims.set(&parent, standing.claimed());
-                self.standings.set(&parent, *standing);
-            }
-            Ok(Written::Gone) => {
-                if self.epoch.contains(&parent) {
-                    self.gone.push(parent.clone());
-                    self.recount = true;
-                }
-                self.holds.set(&parent, None);
-                self.changes.forget(&parent);
-                self.decisions.succeeded(&parent);
-                self.standings.remove(&parent);
-                self.switches.remove(&parent);
-                self.claims.remove(&parent);
-            }
-            // Decided on a parent that has changed since. The decision is not retried but made again.
-            Ok(Written::Stale) => self.reports.touch(parent),
-            Ok(Written::NoSubresource { .. }) => {
-                let error = no_subresource(&parent.kind, 404);
-                self.note_failure(parent, &error);
-            }
-            Err(error) => self.note_failure(parent, &error),
-        }
-        self.publish();
-    }
-
-    fn note_failure(&mut self, parent: ParentRef, error: &kube::Error) {
-        let (delay, reason) = (self.decisions.failed(parent.clone(), error), reason(error));
-        self.claims.remove(&parent);
-        self.standings.fails(&parent, &reason);
-        let ParentRef { kind, namespace, name, .. } = &parent;
-        tracing::warn!(kind, namespace, name, reason, ?delay, "cannot write the status, will retry");
-    }
-
-    /// Measures how far apart the pods switch to the generation that is activated.
-    fn note_switch(&mut self, parent: &ParentRef, standing: &Standing) {
-        let Some((generation, is_complete)) = standing.activation() else { return };
-        if is_complete {
-            if let Some(skew) = self.switches.complete(parent, generation) {
-                metrics::histogram!("pod_status_switch_skew_seconds").record(skew.as_secs_f64());
-            }
-        } else if self.switches.begin(parent, generation) {
-            let now = Instant::now();
-            self.reports.reports(parent).iter().for_each(|report| self.switches.note(report, now));
         }
     }
 

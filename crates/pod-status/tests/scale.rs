@@ -15,8 +15,8 @@ use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use kube::core::{ApiResource, GroupVersionKind};
 use pod_status::{
-    Aggregator, AggregatorConfig, Claim, Decision, Entry, Member, Parent, ParentKey, ParentKind, ParentRef,
-    PodIdentity, Reported, Shape, aggregate,
+    Aggregator, AggregatorConfig, Decision, Entry, LeaseClaim, Member, Parent, ParentKey, ParentKind,
+    ParentRef, PodIdentity, Reported, Shape, aggregate,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -196,7 +196,7 @@ async fn decide_about(parents: usize, pods: usize) {
     let client = kube::Client::new(service, "default");
     let identity = PodIdentity::detached("ns", "one", ["status"]);
     // One term, however slow the machine is: the next one would read every parent again.
-    let claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(600));
+    let claim = LeaseClaim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(600));
     let aggregator = Aggregator::new(client, AggregatorConfig::new(&identity, shape).claim(claim));
     let (changes, mut marks) = (aggregator.parent_changes(), aggregator.high_water_marks());
     let announce = || {

@@ -20,7 +20,7 @@ struct Original {
     was_retried: bool,
 }
 
-/// What is wanted in place of the whole entry.
+/// The desired entry in place of the whole one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Whole,

@@ -17,7 +17,7 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Followed, Selection};
+use super::{FollowSelection, Followed};
 use crate::pace::{Retry, answered_patiently};
 use crate::reason::reason;
 
@@ -31,7 +31,7 @@ const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 const PAGE: u32 = 500;
 
 /// Follows the objects of a selection. Never ends; failures are logged and retried.
-pub(super) fn follow(client: kube::Client, selection: &Selection) -> BoxStream<'static, Followed> {
+pub(super) fn follow(client: kube::Client, selection: &FollowSelection) -> BoxStream<'static, Followed> {
     let (resource, namespace) = (&selection.resource, &selection.namespace);
     if selection.metadata_only {
         let whole = |object: PartialObjectMeta<DynamicObject>| DynamicObject {
@@ -68,7 +68,7 @@ where
 {
     fn start(
         api: Api<K>,
-        selection: &Selection,
+        selection: &FollowSelection,
         whole: fn(K) -> DynamicObject,
     ) -> BoxStream<'static, Followed> {
         let mut params = ListParams::default().limit(PAGE);

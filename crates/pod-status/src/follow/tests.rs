@@ -88,8 +88,8 @@ fn respond(
     Response::builder().status(code).body(body.boxed_unsync())
 }
 
-fn config_maps() -> Selection {
-    Selection::new(ApiResource::erase::<ConfigMap>(&()), "n")
+fn config_maps() -> FollowSelection {
+    FollowSelection::new(ApiResource::erase::<ConfigMap>(&()), "n")
 }
 
 fn text(step: &Followed) -> String {
@@ -217,11 +217,11 @@ async fn a_server_that_fails_is_asked_more_and_more_rarely() {
 #[derive(Debug)]
 struct Host {
     steps: Mutex<Option<mpsc::UnboundedReceiver<Followed>>>,
-    asked: Mutex<Vec<Selection>>,
+    asked: Mutex<Vec<FollowSelection>>,
 }
 
 impl Follow for Host {
-    fn follow(&self, selection: &Selection) -> BoxStream<'static, Followed> {
+    fn follow(&self, selection: &FollowSelection) -> BoxStream<'static, Followed> {
         self.asked.lock().unwrap().push(selection.clone());
         let steps = self.steps.lock().unwrap().take().unwrap();
         stream::unfold(steps, |mut steps| async { Some((steps.recv().await?, steps)) }).boxed()

@@ -201,7 +201,12 @@ impl Expectations {
         if let Some(source) = self.sources.get_mut(&id) {
             source.list_ends();
         }
-        self.drop_orphans();
+        // Of many sources each belongs to one and has none of its own.
+        let has_children =
+            self.sources.values().any(|source| source.owner.as_ref().is_some_and(|(owner, _)| *owner == id));
+        if has_children {
+            self.drop_orphans();
+        }
     }
 
     pub(super) fn list_fails(&mut self, id: SourceId, failure: Failure, reason: String) {

@@ -8,7 +8,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::await_condition;
 use pod_status::{
-    Aggregator, AggregatorConfig, Claim, ParentKey, ParentRef, PodError, PodIdentity, PodStatusKind,
+    Aggregator, AggregatorConfig, LeaseClaim, ParentKey, ParentRef, PodError, PodIdentity, PodStatusKind,
     ReporterConfig, Shape,
 };
 use serde_json::{Value, json};
@@ -161,7 +161,7 @@ async fn every_pod_status_kind_carries_errors_and_success_to_the_parent() {
     }
     let kinds = || ROWS.iter().map(|row| row.kind);
     let identity = PodIdentity::detached(&scene.namespace, "one", ["status"]);
-    let claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
+    let claim = LeaseClaim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
     let config = AggregatorConfig::new(&identity, shape).claim(claim).per_parent(kinds());
     tokio::spawn(Aggregator::new(scene.client.clone(), config).run(CancellationToken::new()));
     let config = ReporterConfig::default().debounce(Duration::from_millis(20)).per_parent(kinds());

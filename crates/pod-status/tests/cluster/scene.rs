@@ -10,7 +10,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use pod_status::{
-    Aggregator, AggregatorConfig, Claim, ParentChanges, ParentKey, ParentRef, PodIdentity, ReportKind,
+    Aggregator, AggregatorConfig, LeaseClaim, ParentChanges, ParentKey, ParentRef, PodIdentity, ReportKind,
     ReporterConfig, Shape, StatusReporter,
 };
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ impl Scene {
 
     pub fn idle_aggregator(&self, holder: &str) -> Aggregator {
         let identity = PodIdentity::detached(&self.namespace, holder, ["status"]);
-        let mut claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
+        let mut claim = LeaseClaim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
         claim.holder = holder.to_owned();
         let config = AggregatorConfig::new(&identity, shape).claim(claim).debounce(Duration::from_millis(20));
         Aggregator::new(self.client.clone(), config)

@@ -12,7 +12,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::runtime::watcher::{self, watcher};
 use pod_status::{
-    Aggregator, AggregatorConfig, Claim, ParentKey, ParentRef, PodError, PodIdentity, PodStatusKind,
+    Aggregator, AggregatorConfig, LeaseClaim, ParentKey, ParentRef, PodError, PodIdentity, PodStatusKind,
     ReporterConfig, Shape,
 };
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ impl Stage {
         let is_direct = self.is_direct;
         let shape = move |parent: &ParentRef| (parent.group == GROUP).then(|| shape(is_direct));
         let identity = PodIdentity::detached(&self.scene.namespace, "one", ["status"]);
-        let claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
+        let claim = LeaseClaim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
         let config = AggregatorConfig::new(&identity, shape).claim(claim).debounce(debounce);
         let config = config.per_parent(self.per_parent.iter().copied());
         let aggregator = Aggregator::new(self.scene.client.clone(), config);

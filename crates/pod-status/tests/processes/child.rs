@@ -17,8 +17,8 @@ use futures::StreamExt;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams, WatchEvent, WatchParams};
 use pod_status::{
-    Activation, Aggregator, AggregatorConfig, Claim, Compiled, ParentChanges, ParentKey, Permit, PodIdentity,
-    ReporterConfig, Schedule, StatusReporter,
+    Activation, Aggregator, AggregatorConfig, Compiled, LeaseClaim, ParentChanges, ParentKey, Permit,
+    PodIdentity, ReporterConfig, Schedule, StatusReporter,
 };
 use serde_json::json;
 use tokio::time::timeout;
@@ -161,7 +161,7 @@ pub fn run(log: &std::ffi::OsStr) {
         webhook.serve();
         let following = tokio::spawn(webhook.clone().follow(reporter.clone()));
 
-        let claim = Claim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
+        let claim = LeaseClaim::new(&identity, "pod-status-aggregator").duration(Duration::from_secs(3));
         let config =
             AggregatorConfig::new(&identity, shapes()).claim(claim).debounce(Duration::from_millis(20));
         let aggregator = Aggregator::new(client.clone(), config);

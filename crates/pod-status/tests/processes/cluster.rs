@@ -15,7 +15,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::{await_condition, conditions};
 use pod_status::{
-    Aggregator, AggregatorConfig, Claim, Deadline, ParentRef, PodIdentity, ReportKind, Rollout, Shape,
+    Aggregator, AggregatorConfig, Deadline, LeaseClaim, ParentRef, PodIdentity, ReportKind, Rollout, Shape,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -252,7 +252,7 @@ impl Cluster {
     /// waits for no other aggregator.
     pub fn second_aggregator(&self, known: &[&str]) -> tokio::task::JoinHandle<()> {
         let identity = PodIdentity::detached(&self.namespace, "second", ["status"]);
-        let claim = Claim::new(&identity, "another-lease").duration(Duration::from_secs(3));
+        let claim = LeaseClaim::new(&identity, "another-lease").duration(Duration::from_secs(3));
         let config =
             AggregatorConfig::new(&identity, shapes()).claim(claim).debounce(Duration::from_millis(30));
         let aggregator = Aggregator::new(self.client.clone(), config);

@@ -8,7 +8,8 @@ use futures::stream::{self, BoxStream};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use pod_status::{
-    Aggregator, AggregatorConfig, Follow, Followed, ParentChanges, ParentRef, PodIdentity, Selection, Shape,
+    Aggregator, AggregatorConfig, Follow, FollowSelection, Followed, ParentChanges, ParentRef, PodIdentity,
+    Shape,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -390,7 +391,7 @@ async fn a_parent_that_cannot_be_read_or_written_delays_no_other() {
 struct Host(Mutex<Option<UnboundedReceiver<Followed>>>);
 
 impl Follow for Host {
-    fn follow(&self, selection: &Selection) -> BoxStream<'static, Followed> {
+    fn follow(&self, selection: &FollowSelection) -> BoxStream<'static, Followed> {
         if selection.resource.kind == "Pod" {
             return stream::iter([Followed::Begin, Followed::End]).chain(stream::pending()).boxed();
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pod_status::{Claim, PodIdentity, lead};
+use pod_status::{LeaseClaim, PodIdentity, lead};
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -13,9 +13,9 @@ use crate::api::{Fault, Server};
 
 const DURATION: Duration = Duration::from_secs(15);
 
-fn claim(holder: &str) -> Claim {
+fn claim(holder: &str) -> LeaseClaim {
     let identity = PodIdentity::detached("ns", holder, ["audit"]);
-    let mut claim = Claim::new(&identity, "lease").duration(DURATION);
+    let mut claim = LeaseClaim::new(&identity, "lease").duration(DURATION);
     claim.holder = holder.into();
     claim
 }

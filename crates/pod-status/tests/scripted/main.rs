@@ -13,6 +13,7 @@ mod direct;
 mod documented;
 mod expected;
 mod fence;
+mod first;
 mod lease;
 mod marks;
 mod metrics;
