@@ -92,7 +92,7 @@ pub use self::handle::WatchHandle;
 pub use self::interest::{Interest, Scope, Selection};
 pub use self::manager::{Builder, Driver, WatchManager};
 pub use self::object::{ObjectKey, WatchedObject};
-pub use self::ready::Readiness;
+pub use self::ready::WatchReadiness;
 pub use self::reconcile::{ReconcileConfig, ReconcileKey, Reconciled, reconcile_kinds};
 pub use self::registrar::Registrar;
 pub use self::source::{KubeSource, Source};

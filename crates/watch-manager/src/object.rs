@@ -69,7 +69,7 @@ pub(crate) struct Keep {
     /// `metadata.managedFields`. It is often the largest part of an object.
     pub(crate) managed_fields: bool,
     pub(crate) last_applied: bool,
-    /// What is not uid, version or labels.
+    /// Everything but uid, version and labels.
     pub(crate) rest: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::backlog::{Backlog, BacklogStats};
 use crate::error::{Error, NotReady};
 use crate::event::{GvkStatus, WatchEvent};
 use crate::intents::{Epoch, Gvk, Stay};
-use crate::ready::Readiness;
+use crate::ready::WatchReadiness;
 
 #[derive(Debug)]
 pub(crate) struct EventQueue {
@@ -101,9 +101,12 @@ impl EventQueue {
     }
 
     /// Waits until `accept`, which is the caller's and runs without the lock, returns true. Cancel-safe.
-    pub(crate) async fn wait_until(&self, accept: impl Fn(&Readiness) -> bool) -> Result<Readiness, Error> {
-        let accepted = |readiness: Readiness| Some(readiness).filter(|readiness| accept(readiness));
-        self.wait_for(Readiness::of, accepted).await
+    pub(crate) async fn wait_until(
+        &self,
+        accept: impl Fn(&WatchReadiness) -> bool,
+    ) -> Result<WatchReadiness, Error> {
+        let accepted = |readiness: WatchReadiness| Some(readiness).filter(|readiness| accept(readiness));
+        self.wait_for(WatchReadiness::of, accepted).await
     }
 
     /// Waits until `accept` returns something for what `look` sees under the lock. Cancel-safe.
@@ -153,8 +156,8 @@ impl EventQueue {
         self.look(|backlog| backlog.status(gvk).cloned())
     }
 
-    pub(crate) fn readiness(&self) -> Readiness {
-        self.look(Readiness::of)
+    pub(crate) fn readiness(&self) -> WatchReadiness {
+        self.look(WatchReadiness::of)
     }
 
     /// The next event; `None` at the end. Cancel-safe.

@@ -9,14 +9,14 @@ use crate::intents::sort_key;
 
 /// The kinds of a registrar that are not ready, with their states.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Readiness {
+pub struct WatchReadiness {
     waiting: Vec<(GroupVersionKind, GvkStatus)>,
     closed: bool,
 }
 
-// === impl Readiness ===
+// === impl WatchReadiness ===
 
-impl Readiness {
+impl WatchReadiness {
     pub(crate) fn of(backlog: &Backlog) -> Self {
         let mut waiting: Vec<_> =
             backlog.unsynced().map(|(gvk, status)| ((**gvk).clone(), status.clone())).collect();

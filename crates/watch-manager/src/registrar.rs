@@ -15,7 +15,7 @@ use crate::handle::WatchHandle;
 use crate::intents::{RegistrarId, StoreKey};
 use crate::interest::Interest;
 use crate::queue::EventQueue;
-use crate::ready::Readiness;
+use crate::ready::WatchReadiness;
 
 /// The kinds and events of one consumer. Dropping it removes its kinds, ends its streams and frees its name.
 ///
@@ -123,7 +123,7 @@ impl Registrar {
     }
 
     /// The kinds that are not completely queued yet.
-    pub fn readiness(&self) -> Readiness {
+    pub fn readiness(&self) -> WatchReadiness {
         self.queue.readiness()
     }
 
@@ -132,11 +132,14 @@ impl Registrar {
         self.queue.stats()
     }
 
-    /// Waits until `accept` returns true, for instance [`Readiness::is_ready`]. No lock is held while it runs. Cancel-safe.
+    /// Waits until `accept` returns true, for instance [`WatchReadiness::is_ready`]. No lock is held while it runs. Cancel-safe.
     ///
     /// # Errors
     /// [`Error::ShutDown`] when the driver ends before.
-    pub async fn wait_until(&self, accept: impl Fn(&Readiness) -> bool) -> Result<Readiness, Error> {
+    pub async fn wait_until(
+        &self,
+        accept: impl Fn(&WatchReadiness) -> bool,
+    ) -> Result<WatchReadiness, Error> {
         self.queue.wait_until(accept).await
     }
 

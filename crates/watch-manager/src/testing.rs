@@ -26,7 +26,7 @@ use self::kind::Kind;
 use crate::event::Verb;
 use crate::source::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvents, Target};
 
-pub use self::fault::{Call, Fault};
+pub use self::fault::{Fault, SourceCall};
 
 /// A server in memory. Clones are the same server.
 #[derive(Clone, Default)]
@@ -44,8 +44,8 @@ struct State {
     version: u64,
     uids: u64,
     latency: Duration,
-    faults: HashMap<(GroupVersionKind, Call), Faults>,
-    calls: HashMap<(GroupVersionKind, Call), usize>,
+    faults: HashMap<(GroupVersionKind, SourceCall), Faults>,
+    calls: HashMap<(GroupVersionKind, SourceCall), usize>,
     in_flight: usize,
     most_in_flight: usize,
     open_watches: usize,
@@ -152,17 +152,17 @@ impl FakeApi {
 
 impl FakeApi {
     /// The next such request for `gvk` fails; repeated calls queue.
-    pub fn fail_next(&self, gvk: &GroupVersionKind, call: impl Into<Call>, fault: Fault) {
+    pub fn fail_next(&self, gvk: &GroupVersionKind, call: impl Into<SourceCall>, fault: Fault) {
         self.lock().faults.entry((gvk.clone(), call.into())).or_default().once.push_back(fault);
     }
 
     /// Every such request for `gvk` fails, until [`heal`](Self::heal).
-    pub fn fail_always(&self, gvk: &GroupVersionKind, call: impl Into<Call>, fault: Fault) {
+    pub fn fail_always(&self, gvk: &GroupVersionKind, call: impl Into<SourceCall>, fault: Fault) {
         self.lock().faults.entry((gvk.clone(), call.into())).or_default().always = Some(fault);
     }
 
     /// Ends all failures of such requests for `gvk`.
-    pub fn heal(&self, gvk: &GroupVersionKind, call: impl Into<Call>) {
+    pub fn heal(&self, gvk: &GroupVersionKind, call: impl Into<SourceCall>) {
         self.lock().faults.remove(&(gvk.clone(), call.into()));
     }
 
@@ -200,7 +200,7 @@ impl FakeApi {
 
 impl FakeApi {
     /// The number of such requests for `gvk`.
-    pub fn calls(&self, gvk: &GroupVersionKind, call: impl Into<Call>) -> usize {
+    pub fn calls(&self, gvk: &GroupVersionKind, call: impl Into<SourceCall>) -> usize {
         self.lock().calls.get(&(gvk.clone(), call.into())).copied().unwrap_or_default()
     }
 
@@ -223,7 +223,7 @@ impl FakeApi {
 
 impl FakeApi {
     /// Counts the request and delays it; returns its fault, if any.
-    async fn request(&self, gvk: &GroupVersionKind, call: impl Into<Call>) -> Option<Fault> {
+    async fn request(&self, gvk: &GroupVersionKind, call: impl Into<SourceCall>) -> Option<Fault> {
         let call = call.into();
         let (latency, fault) = {
             let mut state = self.lock();
@@ -336,7 +336,7 @@ impl State {
         (self.next_version(), format!("uid-{}", self.uids))
     }
 
-    fn fault(&mut self, gvk: &GroupVersionKind, call: Call) -> Option<Fault> {
+    fn fault(&mut self, gvk: &GroupVersionKind, call: SourceCall) -> Option<Fault> {
         let faults = self.faults.get_mut(&(gvk.clone(), call))?;
         faults.once.pop_front().or(faults.always)
     }

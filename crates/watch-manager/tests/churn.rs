@@ -27,7 +27,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, timeout};
 use tokio_util::sync::CancellationToken;
-use watch_manager::{EventKind, ObjectKey, Readiness, Registrar, WatchEvent, WatchManager};
+use watch_manager::{EventKind, ObjectKey, Registrar, WatchEvent, WatchManager, WatchReadiness};
 
 const GROUP: &str = "churn.example.com";
 const MARKER: &str = "o-last";
@@ -227,7 +227,7 @@ async fn read(
     };
     let followed = timeout(PATIENCE, follow).await;
     assert!(followed.is_ok(), "{view:?} is not {truth:?}");
-    timeout(PATIENCE, registrar.wait_until(Readiness::is_ready)).await.expect("ready").unwrap();
+    timeout(PATIENCE, registrar.wait_until(WatchReadiness::is_ready)).await.expect("ready").unwrap();
     while let Some(Some(event)) = registrar.next().now_or_never() {
         fold(&mut view, &event);
     }

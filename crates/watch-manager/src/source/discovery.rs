@@ -1,6 +1,7 @@
 //! One discovery answer for all kinds of a manager: two requests by the aggregated discovery API, whatever the
 //! number of kinds, and shared by all that ask within a second.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,7 +30,16 @@ struct Sent {
     answer: Shared<BoxFuture<'static, Answer>>,
 }
 
-type Answer = Result<Arc<Discovery>, Arc<Error>>;
+/// The server's answer.
+struct Found {
+    discovery: Discovery,
+    /// The kinds of the group versions that were asked for, by name. `Discovery` copies a whole group for each question, which
+    /// takes a while for a group of many hundred kinds that are all asked for.
+    kinds: Mutex<HashMap<(String, String), Arc<Kinds>>>,
+}
+
+type Kinds = HashMap<String, (ApiResource, ApiCapabilities)>;
+type Answer = Result<Arc<Found>, Arc<Error>>;
 
 // === impl DiscoveryCache ===
 
@@ -42,11 +52,11 @@ impl DiscoveryCache {
         freshness: Freshness,
     ) -> Result<Option<(ApiResource, ApiCapabilities)>, Arc<Error>> {
         let answer = self.request(client, freshness);
-        let discovery = answer.await?;
+        let found = answer.await?;
         if !gvk.version.is_empty() {
-            return Ok(discovery.resolve_gvk(gvk));
+            return Ok(found.kinds(gvk).get(&gvk.kind).cloned());
         }
-        let group = discovery.get(&gvk.group);
+        let group = found.discovery.get(&gvk.group);
         Ok(group.and_then(|group| group.recommended_kind(&gvk.kind)))
     }
 
@@ -60,8 +70,10 @@ impl DiscoveryCache {
             return sent.answer.clone();
         }
         let client = client.clone();
-        let answer =
-            async move { Discovery::new(client).run_aggregated().await.map(Arc::new).map_err(Arc::new) };
+        let answer = async move {
+            let discovery = Discovery::new(client).run_aggregated().await;
+            discovery.map(|discovery| Arc::new(Found::new(discovery))).map_err(Arc::new)
+        };
         let answer = answer.boxed().shared();
         *last = Some(Sent { at: Instant::now(), answer: answer.clone() });
         answer
@@ -74,6 +86,26 @@ impl DiscoveryCache {
 
     fn lock(&self) -> MutexGuard<'_, Option<Sent>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    fn new(discovery: Discovery) -> Self {
+        Self { discovery, kinds: Mutex::default() }
+    }
+
+    /// The kinds of a group version. Of two resources of one kind the first counts, as in `Discovery`.
+    fn kinds(&self, gvk: &GroupVersionKind) -> Arc<Kinds> {
+        let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let kinds = known.entry((gvk.group.clone(), gvk.version.clone())).or_insert_with(|| {
+            let group = self.discovery.get(&gvk.group);
+            let resources = group.map(|group| group.versioned_resources(&gvk.version)).unwrap_or_default();
+            let by_kind = resources.into_iter().rev().map(|found| (found.0.kind.clone(), found));
+            Arc::new(by_kind.collect())
+        });
+        Arc::clone(kinds)
     }
 }
 

@@ -4,9 +4,9 @@
 use std::borrow::Borrow;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt};
-use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::api::{ListParams, WatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, ObjectList, Request, Resource, Status};
 use kube::discovery::{self, ApiCapabilities, Scope, verbs};
 use kube::error::DiscoveryError;
@@ -14,9 +14,11 @@ use kube::{Client, Error};
 use serde_json::value::RawValue;
 
 use super::discovery::DiscoveryCache;
-use super::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvent, SourceEvents, Target};
+use super::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvents, Target};
 use crate::event::Verb;
 use crate::interest::Selection;
+
+mod events;
 
 /// Lists and watches through a kube [`Client`].
 #[derive(Clone)]
@@ -106,8 +108,7 @@ impl Source for KubeSource {
                 false => endpoint.watch(&params, version),
             };
             let request = request.map_err(unavailable)?;
-            let events = self.client.request_events::<Box<RawValue>>(request).await.map_err(sort)?;
-            Ok(events.map(decode).boxed())
+            Ok(events::events(self.client.request_stream(request).await.map_err(sort)?))
         }
         .boxed()
     }
@@ -141,21 +142,6 @@ fn labels(selection: &Selection) -> Option<String> {
     (!selection.labels.selects_all()).then(|| selection.labels.to_string())
 }
 
-fn decode(event: Result<WatchEvent<Box<RawValue>>, Error>) -> Result<SourceEvent, SourceError> {
-    let event = event.map_err(|error| match error {
-        // What kube cannot read as an event it reads as a Status, all of whose fields may be missing. Taken
-        // for a failure, one such line would be met again after every reconnection.
-        Error::Api(status) if status.code == 0 => SourceError::Undecodable(status),
-        other => sort(other),
-    })?;
-    match event {
-        WatchEvent::Added(object) | WatchEvent::Modified(object) => Ok(SourceEvent::Applied(object)),
-        WatchEvent::Deleted(object) => Ok(SourceEvent::Deleted(object)),
-        WatchEvent::Bookmark(bookmark) => Ok(SourceEvent::Bookmark(bookmark.metadata.resource_version)),
-        WatchEvent::Error(status) => Err(sort_status(&status)),
-    }
-}
-
 fn sort(error: impl Borrow<Error>) -> SourceError {
     match error.borrow() {
         Error::Api(status) => sort_status(status),
@@ -165,7 +151,6 @@ fn sort(error: impl Borrow<Error>) -> SourceError {
         Error::SerdeError(error) => SourceError::Undecodable(error.to_string().into()),
         Error::Service(cause) => cut_off("cannot reach the API server", &**cause),
         Error::HyperError(cause) => cut_off("cannot reach the API server", cause),
-        Error::ReadEvents(cause) => cut_off("the connection to the API server broke", cause),
         other => unavailable(other),
     }
 }

@@ -1,6 +1,6 @@
 //! Reading the objects of a kind: the handle that callers hold, and the list of all handles.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube::core::{GroupVersionKind, Selector};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::Store;
 use crate::error::Error;
 use crate::event::{GvkStatus, KindStatus};
-use crate::intents::StoreKey;
+use crate::intents::{Gvk, StoreKey};
 use crate::object::{ObjectKey, WatchedObject};
 
 /// Reads the objects of one kind. A handle keeps no watch alive and starts none: when the last registrar
@@ -38,7 +38,8 @@ pub(crate) struct Stores {
 
 #[derive(Debug, Default)]
 struct Open {
-    by_key: HashMap<StoreKey, StoreHandle>,
+    /// By kind, then by field selector; first that of all objects.
+    by_kind: HashMap<Gvk, BTreeMap<Option<Arc<str>>, StoreHandle>>,
     /// The driver has ended: a store that is asked for now is closed.
     ended: bool,
 }
@@ -190,39 +191,41 @@ impl Stores {
     /// The store of a kind, made on first use; closed when the driver has ended.
     pub(crate) fn open(&self, key: &StoreKey) -> StoreHandle {
         let mut open = self.lock();
-        if let Some(store) = open.by_key.get(key) {
+        if let Some(store) = open.get(key) {
             return store.clone();
         }
         let store = StoreHandle::new();
         if open.ended {
             close(&store);
         } else {
-            open.by_key.insert(key.clone(), store.clone());
+            let stores = open.by_kind.entry(Arc::clone(&key.gvk)).or_default();
+            stores.insert(key.fields.clone(), store.clone());
         }
         store
     }
 
     pub(crate) fn get(&self, key: &StoreKey) -> Option<StoreHandle> {
-        self.lock().by_key.get(key).cloned()
+        self.lock().get(key).cloned()
     }
 
     /// The stores of a kind: first that of all objects, then those of field selectors, in their order.
     pub(crate) fn of_kind(&self, gvk: &GroupVersionKind) -> Vec<StoreHandle> {
-        let open = self.lock();
-        let mut stores: Vec<_> = open.by_key.iter().filter(|(key, _)| *key.gvk == *gvk).collect();
-        stores.sort_by(|(a, _), (b, _)| a.fields.cmp(&b.fields));
-        stores.into_iter().map(|(_, store)| store.clone()).collect()
+        self.lock().by_kind.get(gvk).into_iter().flat_map(BTreeMap::values).cloned().collect()
     }
 
     pub(crate) fn close(&self, key: &StoreKey) {
-        let store = self.lock().by_key.remove(key);
+        let store = self.lock().remove(key);
         store.iter().for_each(close);
     }
 
     /// Closes the stores of kinds that are not kept.
     pub(crate) fn retain(&self, keep: impl Fn(&StoreKey) -> bool) {
-        let closed: Vec<_> = self.lock().by_key.extract_if(|key, _| !keep(key)).collect();
-        closed.iter().for_each(|(_, store)| close(store));
+        let closed: Vec<_> = {
+            let mut open = self.lock();
+            let closed: Vec<_> = open.keys().filter(|key| !keep(key)).collect();
+            closed.iter().filter_map(|key| open.remove(key)).collect()
+        };
+        closed.iter().for_each(close);
     }
 
     /// Closes all stores, and those that are asked for from now on.
@@ -238,8 +241,36 @@ impl Stores {
     #[cfg(test)]
     pub(crate) fn fork(&self) -> Self {
         let open = self.lock();
-        let copies = open.by_key.iter().map(|(key, store)| (key.clone(), store.fork())).collect();
-        Self { open: Mutex::new(Open { by_key: copies, ended: open.ended }) }
+        let fork = |stores: &BTreeMap<Option<Arc<str>>, StoreHandle>| {
+            stores.iter().map(|(fields, store)| (fields.clone(), store.fork())).collect()
+        };
+        let by_kind = open.by_kind.iter().map(|(gvk, stores)| (gvk.clone(), fork(stores))).collect();
+        Self { open: Mutex::new(Open { by_kind, ended: open.ended }) }
+    }
+}
+
+// === impl Open ===
+
+impl Open {
+    fn get(&self, key: &StoreKey) -> Option<&StoreHandle> {
+        self.by_kind.get(&key.gvk)?.get(&key.fields)
+    }
+
+    fn remove(&mut self, key: &StoreKey) -> Option<StoreHandle> {
+        let stores = self.by_kind.get_mut(&key.gvk)?;
+        let store = stores.remove(&key.fields);
+        if stores.is_empty() {
+            self.by_kind.remove(&key.gvk);
+        }
+        store
+    }
+
+    fn keys(&self) -> impl Iterator<Item = StoreKey> {
+        let of_kind = |(gvk, stores): (&Gvk, &BTreeMap<Option<Arc<str>>, StoreHandle>)| {
+            let key = |fields: &Option<Arc<str>>| StoreKey { gvk: Arc::clone(gvk), fields: fields.clone() };
+            stores.keys().map(key).collect::<Vec<_>>()
+        };
+        self.by_kind.iter().flat_map(of_kind)
     }
 }
 

@@ -51,7 +51,7 @@ pub enum Fault {
 /// A kind of request to the server in memory: those of a manager, and those of a client besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Call {
+pub enum SourceCall {
     /// A request that a manager makes too.
     Of(Verb),
     /// Read one object.
@@ -60,7 +60,7 @@ pub enum Call {
     Write,
 }
 
-impl From<Verb> for Call {
+impl From<Verb> for SourceCall {
     fn from(verb: Verb) -> Self {
         Self::Of(verb)
     }

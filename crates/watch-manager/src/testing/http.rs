@@ -20,7 +20,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use self::path::{Resource, Route};
-use super::fault::{BY_ORDER, Call, Failed, Fault};
+use super::fault::{BY_ORDER, Failed, Fault, SourceCall};
 use super::{FakeApi, key};
 use crate::event::Verb;
 use crate::interest::Selection;
@@ -34,7 +34,7 @@ type Reply = UnsyncBoxBody<Bytes, std::io::Error>;
 // === impl FakeApi: the client ===
 
 impl FakeApi {
-    /// A client of this server. Its requests meet the faults of their [`Call`], as status codes and bodies, and are counted; those of
+    /// A client of this server. Its requests meet the faults of their [`SourceCall`], as status codes and bodies, and are counted; those of
     /// discovery meet none. After [`Fault::Truncated`] a write has been made, and its answer is lost.
     pub fn client(&self) -> kube::Client {
         let api = self.clone();
@@ -60,11 +60,11 @@ impl FakeApi {
             }
             // As a server that lacks them answers; clients list then.
             Route::StreamingList => Err((422, "sendInitialEvents: Forbidden".to_owned())),
-            Route::Get(resource, name) => match self.meet(&resource, Call::Get).await {
+            Route::Get(resource, name) => match self.meet(&resource, SourceCall::Get).await {
                 Some(fault) => return refusal(Failed::ByOrder(fault)),
                 None => self.get_object(&resource, &name),
             },
-            Route::Write(resource, write) => match self.meet(&resource, Call::Write).await {
+            Route::Write(resource, write) => match self.meet(&resource, SourceCall::Write).await {
                 Some(Fault::Truncated) => {
                     let _lost = self.write(&resource, write, &body);
                     return refusal(Failed::ByOrder(Fault::Truncated));
@@ -81,7 +81,7 @@ impl FakeApi {
     }
 
     /// Counts a request for objects; returns the fault that it meets, if any.
-    async fn meet(&self, resource: &Resource, call: Call) -> Option<Fault> {
+    async fn meet(&self, resource: &Resource, call: SourceCall) -> Option<Fault> {
         let (target, _) = self.target(resource).ok()?;
         self.request(&super::gvk_of(&target.resource), call).await
     }

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use watch_manager::{
-    Config, Delays, EventKind, GvkStatus, Interest, Readiness, Registrar, Verb, WatchManager,
+    Config, Delays, EventKind, GvkStatus, Interest, Registrar, Verb, WatchManager, WatchReadiness,
 };
 
 /// More than any step takes on a busy machine: reaching it is a failure.
@@ -47,7 +47,7 @@ async fn a_kind_defined_after_it_was_asked_for_is_watched() {
     gadgets.create("gadgets", "lamp").await;
     manager.rediscover(&gadgets.gvk());
     assert_eq!(next_object(&mut registrar).await, "apply lamp");
-    registrar.wait_until(Readiness::is_ready).await.unwrap();
+    registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
 
     gadgets.create("gadgets", "stove").await;
     assert_eq!(next_object(&mut registrar).await, "apply stove");
@@ -117,7 +117,7 @@ async fn a_late_registrar_gets_pages_of_complete_objects_and_one_end() {
     let (manager, _driver) = manage(client, config);
     let first = manager.registrar("first").unwrap();
     let _ = first.add(gvk.clone());
-    timeout(PATIENCE, first.wait_until(Readiness::is_ready)).await.unwrap().unwrap();
+    timeout(PATIENCE, first.wait_until(WatchReadiness::is_ready)).await.unwrap().unwrap();
 
     let mut late = manager.registrar("late").unwrap();
     let _ = late.add(gvk.clone());
@@ -251,7 +251,7 @@ async fn whoever_may_not_watch_all_namespaces_takes_nothing_from_those_that_want
 
     allow(&admin, "neighbour", "configmaps", &["list", "watch"]).await;
     status(&mut all, GvkStatus::is_ready).await;
-    timeout(PATIENCE, all.wait_until(Readiness::is_ready)).await.unwrap().unwrap();
+    timeout(PATIENCE, all.wait_until(WatchReadiness::is_ready)).await.unwrap().unwrap();
     apply(&maps, map("third")).await;
     assert_eq!(next_object(&mut one).await, "apply third", "nothing was said twice");
     while next_object(&mut all).await != "apply third" {}

@@ -8,8 +8,8 @@ use futures::FutureExt;
 use tokio::time::timeout;
 use watch_manager::testing::{FakeApi, Fault};
 use watch_manager::{
-    Config, Delays, Error, GroupVersionKind, Interest, NotReady, RateLimit, Readiness, Registrar, Verb,
-    WatchManager,
+    Config, Delays, Error, GroupVersionKind, Interest, NotReady, RateLimit, Registrar, Verb, WatchManager,
+    WatchReadiness,
 };
 
 use crate::bench::{Bench, config, during, gvk, object, until};
@@ -168,8 +168,9 @@ fn what_a_registrar_calls_may_call_it_back() {
             registrar.replace([gvk("A"), gvk("B")].into_iter().filter(is_new));
         }),
         ("wait_until", |manager, registrar| {
-            let all =
-                |_: &Readiness| registrar.readiness().waiting().is_empty() && manager.watched().is_empty();
+            let all = |_: &WatchReadiness| {
+                registrar.readiness().waiting().is_empty() && manager.watched().is_empty()
+            };
             registrar.wait_until(all).now_or_never().unwrap().unwrap();
         }),
     ];

@@ -10,8 +10,8 @@ use kube::discovery::{self, Discovery};
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use serde_json::json;
-use watch_manager::testing::{Call, FakeApi, Fault};
-use watch_manager::{GroupVersionKind, Readiness, Verb, WatchManager};
+use watch_manager::testing::{FakeApi, Fault, SourceCall};
+use watch_manager::{GroupVersionKind, Verb, WatchManager, WatchReadiness};
 
 use crate::bench::config;
 
@@ -134,16 +134,16 @@ async fn the_selected_objects_are_listed_and_deleted() {
 async fn reads_and_writes_meet_the_faults_of_their_verbs() {
     let (api, maps) = server();
     let gvk = self::maps();
-    api.fail_next(&gvk, Call::Write, Fault::Status(409));
-    api.fail_next(&gvk, Call::Write, Fault::Truncated);
-    api.fail_next(&gvk, Call::Get, Fault::Unavailable);
+    api.fail_next(&gvk, SourceCall::Write, Fault::Status(409));
+    api.fail_next(&gvk, SourceCall::Write, Fault::Truncated);
+    api.fail_next(&gvk, SourceCall::Get, Fault::Unavailable);
     let params = PostParams::default();
     assert_eq!(code(maps.create(&params, &map("a", "1")).await.unwrap_err()), 409);
     let lost = maps.create(&params, &map("a", "1")).await.unwrap_err();
     assert!(matches!(lost, kube::Error::SerdeError(_)), "{lost:?}");
     assert_eq!(code(maps.get("a").await.unwrap_err()), 503);
     assert_eq!(maps.get("a").await.unwrap().data, map("a", "1").data, "it was made");
-    assert_eq!((api.calls(&gvk, Call::Write), api.calls(&gvk, Call::Get)), (2, 2));
+    assert_eq!((api.calls(&gvk, SourceCall::Write), api.calls(&gvk, SourceCall::Get)), (2, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -271,7 +271,7 @@ async fn a_manager_and_a_writer_share_the_server() {
     let driver = tokio::spawn(driver);
     let registrar = manager.registrar("r").unwrap();
     let handle = registrar.add(self::maps());
-    registrar.wait_until(Readiness::is_ready).await.unwrap();
+    registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
     maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
     let mut registrar = registrar;
     while handle.store().get(Some("default"), "a").is_none() {

@@ -319,7 +319,7 @@ async fn when_all_watches_break_they_return_a_few_at_a_time_and_without_object_e
         bench.api.apply(kind, object("a")).unwrap();
         let _ = registrar.add(kind.clone());
     }
-    registrar.wait_until(watch_manager::Readiness::is_ready).await.unwrap();
+    registrar.wait_until(watch_manager::WatchReadiness::is_ready).await.unwrap();
     while bench.api.open_watches() < kinds.len() {
         next(&mut registrar).await;
     }
@@ -454,7 +454,7 @@ async fn a_recovered_server_is_noticed_by_all_kinds_within_seconds() {
     }
     bench.manager.rediscover(&kinds[0]);
     let begun = Instant::now();
-    registrar.wait_until(watch_manager::Readiness::is_ready).await.unwrap();
+    registrar.wait_until(watch_manager::WatchReadiness::is_ready).await.unwrap();
     assert!(begun.elapsed() <= Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 

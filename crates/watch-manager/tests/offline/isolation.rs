@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use watch_manager::testing::Fault;
-use watch_manager::{GroupVersionKind, GvkStatus, Readiness, Registrar, Verb};
+use watch_manager::{GroupVersionKind, GvkStatus, Registrar, Verb, WatchReadiness};
 
 use crate::bench::{Bench, config, during, gvk, next, object, until};
 
@@ -85,7 +85,7 @@ async fn kinds_that_are_asked_for_together_with_some_that_hang_have_their_turn()
             let (healthy, _) = crowd(&bench, "Healthy", 1);
             let _others = crowd(&bench, "After", size - before);
             let begun = Instant::now();
-            healthy.wait_until(Readiness::is_ready).await.unwrap();
+            healthy.wait_until(WatchReadiness::is_ready).await.unwrap();
             let bound = Duration::from_secs(u64::try_from(size).unwrap() / 32 + 1);
             assert!(begun.elapsed() <= bound, "{size}, {before} before it: {:?}", begun.elapsed());
         }
@@ -134,7 +134,7 @@ async fn few_kinds_among_many_that_hang_have_their_turn_and_the_requests_in_flig
         .collect();
     let begun = Instant::now();
     for registrar in &healthy {
-        registrar.wait_until(Readiness::is_ready).await.unwrap();
+        registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
     }
     // 1,000 lists, 32 in a second.
     assert!(begun.elapsed() <= Duration::from_secs(36), "{:?}", begun.elapsed());
@@ -153,7 +153,7 @@ async fn a_kind_that_hung_once_has_its_turn() {
     let (once, _) = crowd(&bench, "Once", 1);
     let _hanging = crowd(&bench, "Hanging", 200);
     let begun = Instant::now();
-    once.wait_until(Readiness::is_ready).await.unwrap();
+    once.wait_until(WatchReadiness::is_ready).await.unwrap();
     // The deadline, a delay of at most 1.6 s, and its turn.
     let bound = config().request_timeout + Duration::from_secs(2 + 200 / 4);
     assert!(begun.elapsed() <= bound, "{:?}", begun.elapsed());
@@ -205,7 +205,7 @@ async fn a_slow_server_is_asked_once_for_each_kind_and_nothing_fails() {
 async fn renewals_that_wait_for_their_place_are_stale_and_not_failed() {
     let bench = Bench::new();
     let (registrar, kinds) = crowd(&bench, "Kind", 1_000);
-    registrar.wait_until(Readiness::is_ready).await.unwrap();
+    registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
     sleep(Duration::from_secs(5)).await;
     bench.api.set_latency(Duration::from_secs(1));
     let before = calls(&bench, &kinds, Verb::Watch);
@@ -235,7 +235,7 @@ async fn when_the_server_freezes_no_kind_says_ready_for_longer_than_its_deadline
     for size in [1, 50, 600] {
         let bench = Bench::new();
         let (registrar, kinds) = crowd(&bench, "Kind", size);
-        registrar.wait_until(Readiness::is_ready).await.unwrap();
+        registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
         sleep(Duration::from_secs(5)).await;
         for kind in &kinds {
             bench.api.fail_always(kind, Verb::Watch, Fault::Silent);
@@ -336,7 +336,7 @@ async fn a_watch_that_is_rejected_is_answered_by_a_list() {
     }
 }
 
-/// What says nothing about the version costs no list.
+/// A failure that says nothing about the version costs no list.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_cannot_be_opened_now_is_asked_for_again() {
     let busy = Fault::TooManyRequests { retry_after: 1 };

@@ -14,7 +14,7 @@ use kube::client::Body;
 use serde_json::json;
 use tokio::time::Instant;
 use watch_manager::testing::{FakeApi, Fault};
-use watch_manager::{GroupVersionKind, Readiness, Verb, WatchManager};
+use watch_manager::{GroupVersionKind, Verb, WatchManager, WatchReadiness};
 
 use crate::bench::{Bench, config, during, gvk, next, object, until};
 
@@ -127,7 +127,7 @@ async fn p2_many_kinds_start_with_one_list_and_one_watch_each_and_a_bounded_numb
         registrar.replace(kinds.iter().cloned());
     }
     for registrar in &registrars {
-        registrar.wait_until(Readiness::is_ready).await.unwrap();
+        registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     for kind in &kinds {
@@ -149,7 +149,7 @@ async fn p2_a_manager_whose_server_is_silent_does_not_wake() {
         api.serve(&kind, "things");
         let _ = registrar.add(kind);
     }
-    registrar.wait_until(Readiness::is_ready).await.unwrap();
+    registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
     let before = polls.load(Ordering::Relaxed);
     // An API server, and this one, sends a bookmark after about a minute.

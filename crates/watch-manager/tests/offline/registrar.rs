@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::bench::{Bench, describe, during, gvk, next, object, until};
 use futures::{FutureExt, StreamExt};
 use watch_manager::testing::FakeApi;
-use watch_manager::{Error, GvkStatus, Interest, NotReady, Readiness, Verb, WatchManager};
+use watch_manager::{Error, GvkStatus, Interest, NotReady, Verb, WatchManager, WatchReadiness};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -87,7 +87,7 @@ async fn a_kept_kind_notices_nothing_and_a_removed_one_is_silent() {
     bench.api.apply(&gvk("Other"), object("p")).unwrap();
     let other = bench.manager.registrar("other").unwrap();
     let _ = other.add(gvk("Other"));
-    other.wait_until(Readiness::is_ready).await.unwrap();
+    other.wait_until(WatchReadiness::is_ready).await.unwrap();
     assert!(bench.store("Other").get(Some("default"), "p").is_some());
     registrar.remove(&gvk("Other"));
     bench.api.apply(&gvk("Other"), object("q")).unwrap();
@@ -132,7 +132,7 @@ async fn the_last_to_leave_ends_the_watch_and_closes_the_store() {
     let first = bench.synced("Gadget", &["a"]).await;
     let second = bench.registrar("second");
     let _ = second.add(gvk("Gadget"));
-    second.wait_until(Readiness::is_ready).await.unwrap();
+    second.wait_until(WatchReadiness::is_ready).await.unwrap();
     let store = bench.store("Gadget");
 
     first.remove(&gvk("Gadget"));
@@ -240,7 +240,7 @@ async fn the_kind_on_an_object_is_the_kind_that_was_asked_for() {
     bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
     let registrar = bench.registrar("r");
     let _ = registrar.add(gvk("Gadget"));
-    registrar.wait_until(Readiness::is_ready).await.unwrap();
+    registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
     let value = bench.store("Gadget").get(Some("default"), "a").unwrap().to_value().unwrap();
     assert_eq!((&value["apiVersion"], &value["kind"]), (&"example.com/v1".into(), &"Gadget".into()));
 }
@@ -319,7 +319,7 @@ async fn a_snapshot_wakes_every_stream_that_can_have_a_part_of_it() {
     assert_eq!(said, ["apply a", "apply b"]);
 }
 
-// --- Readiness.
+// --- WatchReadiness.
 
 #[tokio::test(start_paused = true)]
 async fn readiness_waits_for_the_complete_list() {
@@ -336,7 +336,7 @@ async fn readiness_waits_for_the_complete_list() {
     let _ = registrar.add(gvk("Gadget"));
     assert_eq!(until(&mut registrar, "apply a").await, ["apply a"]);
     assert!(!registrar.readiness().is_ready(), "one page is not a list");
-    registrar.wait_until(Readiness::is_ready).await.unwrap();
+    registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
     assert_eq!(until(&mut registrar, "synced").await, ["apply b", "apply c", "synced"]);
 }
 
@@ -345,8 +345,9 @@ async fn who_removes_what_is_waited_for_is_ready() {
     let bench = Bench::new();
     let registrar = bench.registrar("r");
     let _ = registrar.add(gvk("Unknown"));
-    let (readiness, _) =
-        tokio::join!(registrar.wait_until(Readiness::is_ready), async { registrar.remove(&gvk("Unknown")) });
+    let (readiness, _) = tokio::join!(registrar.wait_until(WatchReadiness::is_ready), async {
+        registrar.remove(&gvk("Unknown"))
+    });
     assert!(readiness.unwrap().is_ready());
 }
 
@@ -364,7 +365,7 @@ async fn shutdown_ends_the_driver_the_streams_and_the_stores() {
     assert_eq!(bench.api.open_watches(), 0);
     assert_eq!(bench.manager.registrar("late").unwrap_err(), Error::ShutDown);
     let _ = registrar.add(gvk("Other"));
-    assert_eq!(registrar.wait_until(Readiness::is_ready).await.unwrap_err(), Error::ShutDown);
+    assert_eq!(registrar.wait_until(WatchReadiness::is_ready).await.unwrap_err(), Error::ShutDown);
 }
 
 #[tokio::test(start_paused = true)]
@@ -374,7 +375,7 @@ async fn what_was_queued_at_the_end_is_still_delivered() {
     bench.api.apply(&gvk("Gadget"), object("a")).unwrap();
     let registrar = bench.registrar("r");
     let _ = registrar.add(gvk("Gadget"));
-    registrar.wait_until(Readiness::is_ready).await.unwrap();
+    registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
     bench.manager.shutdown();
     bench.driver.await.unwrap();
     let said: Vec<_> = registrar.events().map(|event| describe(&event)).collect().await;
@@ -404,7 +405,7 @@ async fn the_driver_ends_with_the_last_handle_and_leaves_no_task() {
         bench.api.serve(&kind, "things");
         let _ = registrar.add(kind);
     }
-    registrar.wait_until(Readiness::is_ready).await.unwrap();
+    registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
     tokio::time::advance(Duration::from_millis(1)).await;
     assert_eq!(bench.api.open_watches(), 50);
     assert_eq!(tasks(), before + 1, "fifty watches are one task");

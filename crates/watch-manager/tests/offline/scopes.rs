@@ -323,7 +323,7 @@ async fn a_watch_of_all_namespaces_takes_over_from_others_when_it_is_ready() {
     }
 }
 
-/// What is not followed for longer than a deadline is not current.
+/// A copy that is not followed for longer than a deadline is not current.
 #[tokio::test(start_paused = true)]
 async fn a_list_for_another_that_takes_long_makes_a_registrar_stale_until_it_is_complete() {
     let mut config = crate::bench::config();

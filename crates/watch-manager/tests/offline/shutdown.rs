@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::timeout;
 use watch_manager::{
-    Error, GroupVersionKind, GvkStatus, Interest, NotReady, Readiness, ReconcileConfig, Registrar,
-    StoreHandle, WatchHandle, WatchManager, reconcile_kinds,
+    Error, GroupVersionKind, GvkStatus, Interest, NotReady, ReconcileConfig, Registrar, StoreHandle,
+    WatchHandle, WatchManager, WatchReadiness, reconcile_kinds,
 };
 
 use crate::bench::{Bench, gvk, object};
@@ -81,8 +81,8 @@ async fn what_was_ready_is_closed(registrar: &Registrar, handle: &WatchHandle, s
     let readiness = registrar.readiness();
     assert!(readiness.is_closed() && !readiness.is_ready() && !readiness.is_settled());
     assert!(readiness.waiting().contains(&(former(), GvkStatus::Closed)));
-    assert_eq!(registrar.wait_until(Readiness::is_ready).await.unwrap_err(), Error::ShutDown);
-    assert!(registrar.wait_until(Readiness::is_closed).await.is_ok());
+    assert_eq!(registrar.wait_until(WatchReadiness::is_ready).await.unwrap_err(), Error::ShutDown);
+    assert!(registrar.wait_until(WatchReadiness::is_closed).await.is_ok());
 }
 
 async fn kinds_are_asked_for(registrar: &Registrar, end: End) {
@@ -104,7 +104,7 @@ async fn kinds_are_asked_for(registrar: &Registrar, end: End) {
     assert_eq!(registrar.replace([gvk("Other"), gvk("Third")]).added, [gvk("Third")]);
     assert_eq!(registrar.status(&gvk("Third")), Some(GvkStatus::Closed));
     assert!(registrar.remove(&gvk("Third")));
-    let waited = within("wait_until", end, registrar.wait_until(Readiness::is_ready)).await;
+    let waited = within("wait_until", end, registrar.wait_until(WatchReadiness::is_ready)).await;
     assert_eq!(waited.unwrap_err(), Error::ShutDown);
     assert!(!registrar.readiness().is_ready());
 }

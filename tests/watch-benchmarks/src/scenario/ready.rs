@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use futures::future::try_join_all;
 use kube::core::GroupVersionKind;
 use watch_manager::testing::FakeApi;
-use watch_manager::{Readiness, WatchManager};
+use watch_manager::{WatchManager, WatchReadiness};
 
 use super::{REGISTRARS, Scale};
 use crate::figures::{Line, median};
@@ -67,7 +67,7 @@ async fn watch(builder: watch_manager::Builder, kinds: &[GroupVersionKind]) -> R
     let driver = tokio::spawn(driver);
     let begun = Instant::now();
     let registrars = ask(&manager, kinds)?;
-    try_join_all(registrars.iter().map(|registrar| registrar.wait_until(Readiness::is_ready))).await?;
+    try_join_all(registrars.iter().map(|registrar| registrar.wait_until(WatchReadiness::is_ready))).await?;
     let elapsed = begun.elapsed().as_secs_f64();
     manager.shutdown();
     driver.await?;
@@ -84,7 +84,7 @@ async fn held(
     let driver = tokio::spawn(driver);
     let mut registrars = ask(&manager, kinds)?;
     for registrar in &mut registrars {
-        registrar.wait_until(Readiness::is_ready).await?;
+        registrar.wait_until(WatchReadiness::is_ready).await?;
         while registrar.backlog().depth > 0 {
             registrar.next_batch(1024).await;
         }

@@ -7,7 +7,7 @@ use kube::core::{DynamicObject, GroupVersionKind};
 use kube::discovery::Discovery;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
-use watch_manager::{Readiness, WatchManager};
+use watch_manager::{WatchManager, WatchReadiness};
 
 use super::ready::{ask, kinds, serving};
 use super::{REGISTRARS, Scale};
@@ -27,7 +27,7 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
     let driver = tokio::spawn(driver);
     let registrars = ask(&manager, &kinds)?;
     for registrar in &registrars {
-        registrar.wait_until(Readiness::is_ready).await?;
+        registrar.wait_until(WatchReadiness::is_ready).await?;
     }
     let watched = |kind| manager.kind_status(kind).is_some_and(|status| status.status.is_ready());
     while !kinds.iter().all(watched) {

@@ -3,12 +3,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use http::{Request, Response, StatusCode};
 use kube::client::Body;
 use serde_json::json;
 
 use super::*;
+use crate::source::SourceEvent;
 
 /// A source whose server gives this answer to every request, and the requests it got.
 fn answering(status: u16, body: &str) -> (KubeSource, Arc<Mutex<Vec<String>>>) {

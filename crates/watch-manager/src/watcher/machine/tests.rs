@@ -315,7 +315,7 @@ fn others_that_recover_all_the_time_add_one_attempt_in_each_longest_delay() {
     assert!(beside <= alone + 3_600 / 300 + 1, "{alone} alone, {beside} beside");
 }
 
-/// What happens to a kind that was ready: its watch ends, and whatever it asks for then takes time.
+/// A kind that was ready: its watch ends, and each of its requests then takes time.
 #[test]
 fn a_kind_counts_as_ready_for_one_deadline_without_a_watch() {
     let mut machine = machine(Config { watch_timeout: Duration::from_secs(1), ..config() });
