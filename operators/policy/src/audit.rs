@@ -21,7 +21,7 @@ mod status;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pod_status::{Claim, PodIdentity, lead};
+use pod_status::{LeaseClaim, PodIdentity, lead};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use watch_manager::{Config, WatchManager};
@@ -100,7 +100,7 @@ impl Audit {
         if is_ready.is_none_or(|ready| ready.is_err()) {
             return;
         }
-        let claim = Claim::new(&self.0.identity, LEASE);
+        let claim = LeaseClaim::new(&self.0.identity, LEASE);
         lead(self.0.client.clone(), claim, shutdown, || self.term()).await;
     }
 

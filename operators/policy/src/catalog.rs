@@ -49,7 +49,7 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PolicyArgs {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: PolicyCommand,
 }
@@ -93,7 +93,7 @@ pub struct SearchArgs {
     /// A part of the name or the description, in capitals or not; everything without it.
     #[arg(default_value = "")]
     pub query: String,
-    /// Where to search.
+    /// Catalogs to search.
     #[command(flatten)]
     pub catalog: CatalogArgs,
     /// Only policies of this category, such as `pod-security`.
@@ -102,7 +102,7 @@ pub struct SearchArgs {
     /// Only policies of this bundle.
     #[arg(long)]
     pub bundle: Option<String>,
-    /// How to print.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
@@ -114,7 +114,7 @@ Examples:
   # What is installed in the cluster of the current kubeconfig?
   webtroller policy list")]
 pub struct ListArgs {
-    /// How to print.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
@@ -132,22 +132,22 @@ pub struct InstallArgs {
     /// The names of policies; of these the template is installed, and no constraint.
     #[arg(value_name = "POLICY", required_unless_present = "bundles")]
     pub policies: Vec<String>,
-    /// Where they are.
+    /// Sources of the policies.
     #[command(flatten)]
     pub catalog: CatalogArgs,
     /// Install all policies of this bundle with its constraints; repeat it for several.
     #[arg(long = "bundle", value_name = "BUNDLE", value_delimiter = ',')]
     pub bundles: Vec<String>,
-    /// What the constraints do, instead of what they say or of what was set in the cluster.
+    /// Enforcement action of the constraints, in place of theirs and of one that was set in the cluster.
     #[arg(long, value_enum, ignore_case = true)]
     pub enforcement_action: Option<Enforcement>,
     /// Print what would be installed, and ask no cluster.
     #[arg(long)]
     pub dry_run: bool,
-    /// How long to wait until a template is in force, before its constraint is installed.
+    /// Longest wait until a template is in force, before its constraint is installed.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub timeout: Duration,
-    /// How to print.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
@@ -165,7 +165,7 @@ pub struct UpgradeArgs {
     /// The names of installed policies.
     #[arg(value_name = "POLICY", required_unless_present_any = ["bundles", "all"])]
     pub policies: Vec<String>,
-    /// Where the new versions are.
+    /// Sources of the new versions.
     #[command(flatten)]
     pub catalog: CatalogArgs,
     /// Upgrade everything that is installed.
@@ -174,16 +174,16 @@ pub struct UpgradeArgs {
     /// Upgrade the policies of this bundle; repeat it for several.
     #[arg(long = "bundle", value_name = "BUNDLE", value_delimiter = ',')]
     pub bundles: Vec<String>,
-    /// What the constraints do, instead of what was set in the cluster.
+    /// Enforcement action of the constraints, in place of one that was set in the cluster.
     #[arg(long, value_enum, ignore_case = true)]
     pub enforcement_action: Option<Enforcement>,
     /// Print what would be upgraded; the cluster is only read.
     #[arg(long)]
     pub dry_run: bool,
-    /// How long to wait until a template is in force, before its constraint is upgraded.
+    /// Longest wait until a template is in force, before its constraint is upgraded.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub timeout: Duration,
-    /// How to print.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
@@ -198,7 +198,7 @@ pub struct UninstallArgs {
     /// The names of installed policies.
     #[arg(value_name = "POLICY", required_unless_present = "bundles")]
     pub policies: Vec<String>,
-    /// Where bundles are described.
+    /// Catalogs that describe bundles.
     #[command(flatten)]
     pub catalog: CatalogArgs,
     /// Remove the policies of this bundle; repeat it for several.
@@ -207,7 +207,7 @@ pub struct UninstallArgs {
     /// Print what would be removed; the cluster is only read.
     #[arg(long)]
     pub dry_run: bool,
-    /// How to print.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
@@ -280,7 +280,7 @@ impl Enforcement {
 /// Runs the command and gives the exit code. `connect` makes the client, where one is needed.
 ///
 /// # Errors
-/// What `connect` says.
+/// Errors of `connect`.
 pub async fn policy<E>(
     args: &PolicyArgs,
     connect: impl AsyncFnOnce() -> Result<kube::Client, E>,

@@ -2,6 +2,7 @@
 //!
 //! Knows no controllers: policies come through the handle, Namespaces through [`Namespaces`].
 
+mod at_once;
 mod costs;
 mod deny_events;
 mod deny_log;

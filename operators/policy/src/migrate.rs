@@ -62,7 +62,7 @@ pub struct CheckArgs {
     /// Files or folders with what a cluster holds, instead of a cluster; - for standard input.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// How to print what was found.
+    /// Output format of what is found.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
     /// Objects of each kind to judge by the constraints; 0 for none. Of a dump all are judged.
@@ -157,7 +157,7 @@ impl Entry {
 /// `connect` makes the client, for a cluster; `flags` reads the arguments of Gatekeeper's containers.
 ///
 /// # Errors
-/// What `connect` says.
+/// Errors of `connect`.
 pub async fn check<E>(
     args: &CheckArgs,
     connect: impl AsyncFnOnce() -> Result<kube::Client, E>,

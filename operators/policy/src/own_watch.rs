@@ -53,6 +53,11 @@ impl OwnWatches {
         Self(KubeSource::new(client))
     }
 
+    /// A source for other watches that shares the answers, too.
+    pub(crate) fn source(&self) -> KubeSource {
+        self.0.clone()
+    }
+
     /// The events, for ever. Polling them does the work.
     pub(crate) fn watch(&self, interest: Interest) -> BoxStream<'static, OwnEvent> {
         let mut config = Config::default();

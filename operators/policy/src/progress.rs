@@ -56,7 +56,7 @@ pub struct ProgressArgs {
     /// The namespace of the object; the default is that of the kubeconfig.
     #[arg(long, short)]
     pub namespace: Option<String>,
-    /// How to print the tree.
+    /// Output format of the tree.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }
@@ -99,7 +99,7 @@ fn left_out(node: &Node) -> bool {
 /// Explains an object of the cluster. The tree goes to `out`, what cannot be read to `err`.
 ///
 /// # Errors
-/// What `connect` says, which makes the client.
+/// Errors of `connect`, which makes the client.
 pub async fn explain_progress<E>(
     args: &ProgressArgs,
     connect: impl AsyncFnOnce() -> Result<kube::Client, E>,

@@ -131,7 +131,7 @@ impl RunError {
 /// Runs the command that the arguments name, to its end.
 ///
 /// # Errors
-/// What kept the process from doing its work; the message says what to do about it.
+/// The reason why the process could not do its work; the message says what to do about it.
 pub fn run(args: Args) -> Result<ExitCode, RunError> {
     crate::cli::set_color(args.color);
     match args.command {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use constraint_framework::driver::Limit;
 use constraint_framework::policyset::{
-    ConstraintInForce, Evaluation, EvaluationFailure, PolicySet, ReviewObserver,
+    ConstraintEvaluation, ConstraintInForce, EvaluationFailure, PolicySet, ReviewObserver,
 };
 use constraint_framework::review::{Document, EnforcementPoint, ReviewSource};
 use constraint_framework::target::AdmissionTarget;
@@ -32,7 +32,7 @@ pub(super) struct Judge {
 struct Exhausted;
 
 impl ReviewObserver for Exhausted {
-    fn evaluated(&mut self, evaluation: &Evaluation<'_>) {
+    fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
         if let Some(EvaluationFailure::Budget(limit)) = evaluation.failure {
             metrics::counter!(EXHAUSTED, "limit" => limit.to_string()).increment(1);
         }

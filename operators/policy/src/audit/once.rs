@@ -56,7 +56,7 @@ pub struct OnceArgs {
     /// Files or folders with templates and constraints to go by instead of those of the cluster; may be repeated.
     #[arg(long, value_name = "PATH", conflicts_with = "paths")]
     pub policies: Vec<PathBuf>,
-    /// How to print violations.
+    /// Output format of violations.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
     /// Objects per page of a list; 0 for all at once.
@@ -146,7 +146,7 @@ impl Drop for Progress {
 /// `connect` makes the client, for a cluster.
 ///
 /// # Errors
-/// What `connect` says.
+/// Errors of `connect`.
 pub async fn audit_once<E>(
     args: &OnceArgs,
     connect: impl AsyncFnOnce() -> Result<kube::Client, E>,

@@ -46,19 +46,19 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
-    /// What to read: templates, constraints, and the objects to review.
+    /// Files and folders to read: templates, constraints, and the objects to review.
     #[command(flatten)]
     pub input: InputArgs,
-    /// How often each object is reviewed, in all rounds together.
+    /// Reviews of each object, in all rounds together.
     #[arg(long, short = 'n', default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub iterations: u64,
     /// Into how many rounds the iterations are divided; how much they differ tells how noisy the machine is.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub rounds: u64,
-    /// How often each object is reviewed before anything is measured.
+    /// Reviews of each object before anything is measured.
     #[arg(long, default_value_t = 10)]
     pub warmup: u64,
-    /// How many threads review at the same time; they share the iterations.
+    /// Threads that review at the same time; they share the iterations.
     #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
     pub concurrency: u64,
     /// Accepted as gator has it: memory is always measured where the system tells.
@@ -67,7 +67,7 @@ pub struct BenchArgs {
     /// Accepted as gator has it: every constraint is always measured.
     #[arg(long, hide_short_help = true)]
     pub stats: bool,
-    /// How to print the measurement.
+    /// Output format of the measurement.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
     /// Write the measurement to this file, as JSON.
@@ -76,10 +76,10 @@ pub struct BenchArgs {
     /// Compare with a measurement that was saved.
     #[arg(long, value_name = "FILE")]
     pub compare: Option<PathBuf>,
-    /// How many percent a median may grow.
+    /// Percent by which a median may grow.
     #[arg(long, default_value_t = 10.0, value_name = "PCT", value_parser = percent)]
     pub threshold: f64,
-    /// How much a median may grow, whatever that is in percent: a duration such as `50us`, `1.5ms` or `1h30m`, or a
+    /// Time by which a median may grow, whatever that is in percent: a duration such as `50us`, `1.5ms` or `1h30m`, or a
     /// number of microseconds.
     #[arg(long, default_value = "0", value_name = "DURATION", value_parser = duration)]
     pub min_threshold: Duration,
@@ -88,7 +88,7 @@ pub struct BenchArgs {
     pub engine: Engine,
 }
 
-/// Whose code is measured.
+/// Engine that is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
     /// That which decides: CEL where a template has both.

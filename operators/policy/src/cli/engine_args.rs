@@ -21,7 +21,7 @@ pub struct EngineArgs {
         action = clap::ArgAction::Set
     )]
     pub enable_k8s_native_validation: bool,
-    /// What happens where a policy in CEL cannot be evaluated and has no failurePolicy of its own.
+    /// Effect of a policy in CEL that cannot be evaluated and has no failurePolicy of its own.
     #[arg(long, value_name = "POLICY", default_value = "Fail", value_parser = ["Fail", "Ignore"])]
     pub default_k8s_native_validation_failure_policy: String,
 }

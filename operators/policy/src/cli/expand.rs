@@ -46,7 +46,7 @@ pub struct ExpandArgs {
     /// For command lines of gator.
     #[command(flatten)]
     pub tempdir: TempDir,
-    /// How to print the objects.
+    /// Output format of the objects.
     #[arg(long, short = 'f', value_enum, default_value_t, ignore_case = true)]
     pub format: Format,
     /// Write the objects to this file, in place of what it holds.

@@ -39,7 +39,7 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExplainArgs {
-    /// What to read: templates, constraints and objects.
+    /// Files and folders to read: templates, constraints and objects.
     #[command(flatten)]
     pub input: InputArgs,
     /// Only this constraint: a name, or kind and name with a slash between them.
@@ -48,7 +48,7 @@ pub struct ExplainArgs {
     /// Only this object: a name, namespace/name, kind/name or kind/namespace/name.
     #[arg(long, value_name = "NAME")]
     pub object: Option<String>,
-    /// How to print explanations.
+    /// Output format of explanations.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }

@@ -40,14 +40,14 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LintArgs {
-    /// What to read: templates and constraints.
+    /// Files and folders to read: templates and constraints.
     #[command(flatten)]
     pub input: InputArgs,
     /// Rewrite policies in Rego before 1.0, in the files they stand in; what cannot be rewritten with certainty stays as it
     /// is, and is named.
     #[arg(long)]
     pub fix: bool,
-    /// How to print what was found.
+    /// Output format of what is found.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }

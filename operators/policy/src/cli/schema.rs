@@ -31,7 +31,7 @@ const UNREADABLE: u8 = 2;
 /// Exits with 0 when all is well, with 1 when there is something to report, and with 2 when the input cannot be read.
 #[derive(Clone, Debug, Args)]
 pub struct SchemaArgs {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: SchemaCommand,
 }
@@ -71,7 +71,7 @@ pub struct ContractCheckArgs {
     /// CRDs, as YAML or JSON; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// How to print findings.
+    /// Output format of diagnostics.
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Format,
 }
@@ -95,7 +95,7 @@ pub struct ContractDiffArgs {
     /// CRDs that claim the contract, as YAML or JSON; `-` is standard input. Only what the change breaks in them is reported.
     #[arg(value_name = "CRD")]
     pub providers: Vec<PathBuf>,
-    /// How to print changes.
+    /// Output format of changes.
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Format,
 }
@@ -125,7 +125,7 @@ pub struct CheckArgs {
     /// CRDs and bare JSON schemas, as YAML or JSON; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// How to print findings.
+    /// Output format of diagnostics.
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Format,
     /// Only what the API server would refuse or drop; no warnings and no lints.
@@ -146,7 +146,7 @@ pub struct MergeArgs {
     /// Fragments, as `/spec/match=FILE`; without a path the fragment is mounted at the root. `-` is standard input.
     #[arg(required = true, value_name = "[PATH=]FILE")]
     pub fragments: Vec<String>,
-    /// How to print conflicts; the merged schema is always JSON, which is YAML as well.
+    /// Output format of conflicts; the merged schema is always JSON, which is YAML as well.
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Format,
     /// Let fragments describe the same object: `strict` wants equal validations, `intersect` takes the tighter ones.
@@ -186,7 +186,7 @@ pub struct DiffArgs {
     pub old: PathBuf,
     /// The CRD or schema to come.
     pub new: PathBuf,
-    /// How to print changes.
+    /// Output format of changes.
     #[arg(long, short, value_enum, default_value_t)]
     pub output: Format,
 }

@@ -107,7 +107,7 @@ impl Assertion {
     /// Checks that the verdict is as expected.
     ///
     /// # Errors
-    /// What was expected and what came instead, or why the assertion makes no sense.
+    /// The expected and the actual result, or the reason why the assertion makes no sense.
     pub(super) fn check(&self, verdict: &Verdict) -> Result<(), Mismatch> {
         let pattern = self.message.as_ref().map(|message| regexp::compile(message)).transpose();
         let pattern = pattern.map_err(|error| Mismatch::bare(format!("message is not a regex: {error}")))?;

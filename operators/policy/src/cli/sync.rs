@@ -31,7 +31,7 @@ Examples:
 /// Check what templates refer to.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SyncArgs {
-    /// What to check.
+    /// Files and folders to check.
     #[command(subcommand)]
     pub command: SyncCommand,
 }

@@ -61,10 +61,10 @@ Examples:
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TestArgs {
-    /// What to read.
+    /// Files and folders to read.
     #[command(flatten)]
     pub input: InputArgs,
-    /// How to print violations.
+    /// Output format of violations.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
     /// Print only violations that deny; the exit code is the same.

@@ -70,7 +70,7 @@ pub struct VerifyArgs {
     /// Policies in CEL.
     #[command(flatten)]
     pub cel: EngineArgs,
-    /// How to print what came of it.
+    /// Output format of the results.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }

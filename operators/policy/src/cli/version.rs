@@ -23,7 +23,7 @@ Examples:
   webtroller version
   webtroller version -o json")]
 pub struct VersionArgs {
-    /// How to print them.
+    /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }

@@ -25,9 +25,10 @@ use pod_status::{MissingSemantics, ParentChanges, ParentRef, ReadinessTracker, S
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use watch_manager::{EventKind, Registrar, WatchEvent, WatchManager};
+use watch_manager::{EventKind, Registrar, WatchEvent, WatchManager, WatchedObject};
 
 use crate::handle::{InForce, PolicyPublisher};
+use crate::own_watch::OwnWatches;
 
 use super::crds::{ConstraintCrds, CrdEvent, watch_crds};
 use super::kinds::{BREAK_GLASS, CONFIG, NAMESPACE, OtherVersions, SYNC_SET, TEMPLATE};
@@ -55,6 +56,8 @@ pub struct Registrars {
 pub struct Wiring {
     /// Reads and writes what is not watched through `manager`.
     pub client: kube::Client,
+    /// Watches the constraint CRDs.
+    pub(crate) watches: OwnWatches,
     /// Runs the watches.
     pub manager: WatchManager,
     /// The watches, made from `manager`.
@@ -165,7 +168,7 @@ impl Ingest {
             suspensions: break_glass::Suspensions::new(tracker.source("break glass")),
             namespaces,
             crds: ConstraintCrds::default(),
-            crd_events: watch_crds(client.clone()),
+            crd_events: watch_crds(&wiring.watches),
             crd_list,
             job_factory: jobs::Jobs::new(client.clone()),
             client,
@@ -264,7 +267,7 @@ impl Ingest {
         }
     }
 
-    fn parent_changed(&self, parent: &ParentRef) {
-        self.parents.changed(parent.clone());
+    fn parent_changed(&self, parent: &ParentRef, object: &WatchedObject) {
+        self.parents.changed_to(parent.clone(), object.resource_version());
     }
 }

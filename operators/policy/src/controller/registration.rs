@@ -211,7 +211,7 @@ impl Keeper {
         }
     }
 
-    /// What is stored may stay. One that is abandoned is as this pod wants it, which signs it: pods of another form then know
+    /// The stored form may stay. One that is abandoned is as this pod wants it, which signs it: pods of another form then know
     /// that it is not to be replaced.
     fn agree(&mut self, epoch: u64, abandoned: bool) {
         self.registration.state.send_if_modified(|state| state.take().is_some());

@@ -16,7 +16,7 @@ pub(super) struct SyncSources(BTreeMap<ParentRef, SyncSource>);
 pub(super) struct SyncSource {
     pub(super) key: ParentKey,
     pub(super) generation: i64,
-    /// Why this generation is not in force; the kinds are those of the last one that was.
+    /// The reason why this generation is not in force; the kinds are those of the last one that was.
     pub(super) refused: Option<PodError>,
     kinds: BTreeSet<Kind>,
 }

@@ -140,7 +140,7 @@ pub enum UninstallError {
     },
 }
 
-/// What was done.
+/// The steps that were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// The name of the configuration.

@@ -19,8 +19,10 @@ use crate::own_watch::{self, OwnEvent, OwnWatches};
 
 /// Keeps the operator's own CRDs as they are.
 pub struct Upkeep {
-    /// Watches and writes the CRDs.
+    /// Writes the CRDs.
     pub client: kube::Client,
+    /// Watches them.
+    pub(crate) watches: OwnWatches,
     /// Learns that a kind is served again.
     pub manager: WatchManager,
     /// The CRDs.
@@ -36,8 +38,7 @@ impl std::fmt::Debug for Upkeep {
 impl Upkeep {
     /// Runs until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
-        let Self { client, manager, crds } = self;
-        let watches = OwnWatches::new(client.clone());
+        let Self { client, watches, manager, crds } = self;
         let keepers = crds.into_each().map(|crd| {
             let keeper = Keeper {
                 client: client.clone(),

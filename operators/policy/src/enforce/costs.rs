@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use constraint_framework::driver::Limit;
-use constraint_framework::policyset::{Evaluation, EvaluationFailure, ReviewObserver};
+use constraint_framework::policyset::{ConstraintEvaluation, EvaluationFailure, ReviewObserver};
 
 /// Kinds of which the costs are kept; beyond that they are counted anew.
 const KINDS: usize = 1000;
@@ -39,46 +39,73 @@ impl Costs {
     }
 }
 
-/// Receives the evaluations of one review, and adds them up at its end: one lock for a review, not for each constraint.
+/// Receives the evaluations of one review, and adds them up at its end: each counter is looked up and each lock is taken
+/// once for a review, not for each constraint.
 #[derive(Debug, Default)]
-pub(super) struct ReviewCosts(BTreeMap<String, Cost>);
+pub(super) struct ReviewCosts {
+    candidates: usize,
+    answered: u64,
+    failures: Vec<EvaluationFailure>,
+    /// By constraint kind. The constraints of a kind follow each other.
+    kinds: Vec<(String, Cost)>,
+}
 
 impl ReviewObserver for ReviewCosts {
     fn selected(&mut self, constraints: usize) {
-        metrics::counter!("webtroller_index_candidates_total")
-            .increment(u64::try_from(constraints).unwrap_or(u64::MAX));
+        self.candidates = self.candidates.saturating_add(constraints);
     }
 
-    fn evaluated(&mut self, evaluation: &Evaluation<'_>) {
-        let result = evaluation.failure.map_or("answered", result);
-        metrics::counter!("webtroller_evaluations_total", "result" => result).increment(1);
-        if let Some(EvaluationFailure::Budget(limit)) = evaluation.failure {
-            metrics::counter!("webtroller_budget_exhausted_total", "limit" => limit.to_string()).increment(1);
+    fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
+        match evaluation.failure {
+            None => self.answered = self.answered.saturating_add(1),
+            Some(failure) => self.failures.push(failure),
         }
-        let kind = &evaluation.constraint.kind;
-        let cost = match self.0.get_mut(kind) {
-            Some(cost) => cost,
-            None => self.0.entry(kind.clone()).or_default(),
-        };
-        cost.add(&Cost {
+        let cost = Cost {
             evaluations: 1,
             failures: u64::from(evaluation.failure.is_some()),
             total: evaluation.took,
             longest: evaluation.took,
-        });
+        };
+        let kind = &evaluation.constraint.kind;
+        match self.kinds.last_mut() {
+            Some((last, sum)) if last == kind => sum.add(&cost),
+            _ => self.kinds.push((kind.clone(), cost)),
+        }
     }
 }
 
 impl ReviewCosts {
+    /// Returns true if an evaluation ended, or did not begin, because its time was up.
+    pub(super) fn is_out_of_time(&self) -> bool {
+        let is_of_time = |failure: &EvaluationFailure| {
+            matches!(failure, EvaluationFailure::Deadline | EvaluationFailure::Budget(Limit::Time))
+        };
+        self.failures.iter().any(is_of_time)
+    }
+
     /// Adds the costs of the review to those of the process.
     pub(super) fn add_to(self, costs: &Costs) {
+        self.count();
         let mut all = costs.lock();
         // Templates come and go.
         if all.len() > KINDS {
             all.clear();
         }
-        for (kind, cost) in self.0 {
+        for (kind, cost) in self.kinds {
             all.entry(kind).or_default().add(&cost);
+        }
+    }
+
+    fn count(&self) {
+        metrics::counter!("webtroller_index_candidates_total")
+            .increment(u64::try_from(self.candidates).unwrap_or(u64::MAX));
+        metrics::counter!("webtroller_evaluations_total", "result" => "answered").increment(self.answered);
+        for failure in &self.failures {
+            metrics::counter!("webtroller_evaluations_total", "result" => result(*failure)).increment(1);
+            if let EvaluationFailure::Budget(limit) = failure {
+                metrics::counter!("webtroller_budget_exhausted_total", "limit" => limit.to_string())
+                    .increment(1);
+            }
         }
     }
 }

@@ -3,18 +3,28 @@
 use admission_server::AdmissionRequest;
 use constraint_framework::api::CONSTRAINTS_GROUP;
 use constraint_framework::policyset::PolicySet;
-use constraint_framework::review::{Verdict, Violation};
+use constraint_framework::review::{Action, Verdict, Violation};
 
 use super::enforcement::Enforcement;
 
 /// Counts the violations, and logs each if `logs`: those that deny, warn or are only recorded.
 pub(super) fn record(request: &AdmissionRequest, verdict: &Verdict, policies: &PolicySet, logs: bool) {
-    for violation in verdict.violations() {
-        for action in &violation.actions {
-            metrics::counter!("webtroller_violations_total", "action" => action.name()).increment(1);
-        }
-        if logs {
+    count(verdict);
+    if logs {
+        for violation in verdict.violations() {
             log(request, violation, &Enforcement::of(violation, policies));
+        }
+    }
+}
+
+/// Looks up each counter once, however many violations there are.
+fn count(verdict: &Verdict) {
+    for action in [Action::Deny, Action::Warn, Action::Dryrun] {
+        let actions = verdict.violations().iter().flat_map(|violation| &violation.actions);
+        let count = actions.filter(|found| **found == action).count();
+        if count > 0 {
+            metrics::counter!("webtroller_violations_total", "action" => action.name())
+                .increment(u64::try_from(count).unwrap_or(u64::MAX));
         }
     }
 }

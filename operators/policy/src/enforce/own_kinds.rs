@@ -20,6 +20,13 @@ use crate::config::{self, CONFIG_NAME};
 /// The groups of Configs and SyncSets.
 const SYNC_GROUPS: [&str; 2] = ["config.gatekeeper.sh", "syncset.gatekeeper.sh"];
 
+/// Returns whether a request is about an object of the operator's own kinds.
+pub(super) fn is_own(request: &AdmissionRequest) -> bool {
+    let group = request.kind.group.as_str();
+    let is_own = group == TEMPLATES_GROUP || group == CONSTRAINTS_GROUP || SYNC_GROUPS.contains(&group);
+    is_own && request.sub_resource.is_empty()
+}
+
 /// The warnings about an object of the operator's own kinds; none about others.
 ///
 /// # Errors
@@ -30,11 +37,10 @@ pub(super) fn check(
     policies: &PolicySet,
     budget: &Budget,
 ) -> Result<Vec<String>, AdmissionResponse> {
-    let group = request.kind.group.as_str();
-    let is_own = group == TEMPLATES_GROUP || group == CONSTRAINTS_GROUP || SYNC_GROUPS.contains(&group);
-    if !is_own || !request.sub_resource.is_empty() {
+    if !is_own(request) {
         return Ok(Vec::new());
     }
+    let group = request.kind.group.as_str();
     match changed(request) {
         Ok(None) => Ok(Vec::new()),
         Ok(Some(manifest)) if group == TEMPLATES_GROUP => template(&manifest, compiler),

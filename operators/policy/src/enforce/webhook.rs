@@ -2,6 +2,7 @@
 //!
 //! The server that carries the bytes is `admission-server`.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +19,9 @@ use tracing::{Instrument, Span};
 use crate::config::Process;
 use crate::handle::{InForce, PolicyHandle};
 
+use super::at_once::{self, AtOnce};
 use super::costs::{self, ReviewCosts};
-use super::{Costs, Namespaces, Records, is_namespace, own_kinds};
+use super::{Namespaces, Records, is_namespace, own_kinds};
 
 /// The part of the time to the deadline that is kept for writing the answer.
 const ANSWER: Duration = Duration::from_millis(100);
@@ -36,6 +38,8 @@ pub struct Webhook {
     namespaces: Arc<dyn Namespaces>,
     budget: Budget,
     permits: Arc<Semaphore>,
+    concurrency: usize,
+    at_once: AtOnce,
     guard: AnswerGuard,
     records: Records,
     /// Checks templates before they are stored. One for all requests: it keeps the match schema that it has checked.
@@ -57,11 +61,14 @@ impl Webhook {
         concurrency: usize,
     ) -> Self {
         costs::announce();
+        let concurrency = concurrency.max(1);
         Self {
             policies,
             namespaces,
             budget,
-            permits: Arc::new(Semaphore::new(concurrency.max(1))),
+            permits: Arc::new(Semaphore::new(concurrency)),
+            concurrency,
+            at_once: AtOnce::default(),
             guard: Box::new(|| Ok(())),
             records: Records::default(),
             compiler: Compiler::default(),
@@ -140,54 +147,96 @@ impl Webhook {
         deadline: Instant,
         permit: OwnedSemaphorePermit,
     ) -> AdmissionResponse {
-        let (in_force, budget, records) = (self.policies.current(), self.budget, self.records.clone());
-        let (compiler, span) = (self.compiler.clone(), Span::current());
-        // Policies compute for milliseconds, and an engine may panic: neither must reach the threads that keep
-        // connections alive.
-        let judged = tokio::task::spawn_blocking(move || {
-            // Kept by the thread, not by the request: a client that gives up does not make room for another thread.
-            let (_permit, _span) = (permit, span.enter());
-            match own_kinds::check(&request, &compiler, &in_force.policies, &budget) {
-                Ok(warnings) => {
-                    let judged = judge(&request, namespace, &in_force, &budget, deadline, &records.costs);
-                    let answered = judged.map(|verdict| {
-                        records.record(&request, &verdict, &in_force.policies);
-                        answer(&verdict, in_force.suspension.as_deref())
-                    });
-                    answered.unwrap_or_else(AdmissionResponse::error).with_warnings(warnings)
-                }
-                Err(refusal) => refusal,
+        let own_kind = own_kinds::is_own(&request);
+        let work = Work {
+            in_force: self.policies.current(),
+            budget: self.budget,
+            records: self.records.clone(),
+            compiler: self.compiler.clone(),
+            request,
+            namespace,
+            deadline,
+            _permit: permit,
+        };
+        let alone = self.permits.available_permits().saturating_add(1) == self.concurrency;
+        // The operator's own kinds are compiled, which takes long.
+        if !own_kind && self.at_once.takes(work.request.json().len(), alone) {
+            match std::panic::catch_unwind(AssertUnwindSafe(|| work.at_once())) {
+                Ok(Some(response)) => return response,
+                Ok(None) => self.at_once.overran(),
+                Err(_) => return engine_failed(),
             }
-        });
-        match judged.await {
-            Ok(response) => response,
-            Err(_) => AdmissionResponse::error("the policies could not be evaluated: an engine failed"),
+        }
+        let span = Span::current();
+        // Policies may compute for long, and an engine may panic: neither must reach the threads that keep connections
+        // alive.
+        tokio::task::spawn_blocking(move || span.in_scope(|| work.run()))
+            .await
+            .unwrap_or_else(|_| engine_failed())
+    }
+}
+
+/// Everything that judging one request takes.
+struct Work {
+    request: AdmissionRequest,
+    namespace: Option<Document>,
+    in_force: InForce,
+    budget: Budget,
+    deadline: Instant,
+    records: Records,
+    compiler: Compiler,
+    /// Kept by the thread, not by the request: a client that gives up does not make room for another thread.
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Work {
+    /// The answer, however long it takes.
+    fn run(&self) -> AdmissionResponse {
+        match own_kinds::check(&self.request, &self.compiler, &self.in_force.policies, &self.budget) {
+            Ok(warnings) => {
+                let answered = self.judge(self.deadline).map(|judged| self.answer(judged));
+                answered.unwrap_or_else(AdmissionResponse::error).with_warnings(warnings)
+            }
+            Err(refusal) => refusal,
         }
     }
+
+    /// The answer, if it takes no longer than a thread is lent for. Otherwise nothing was recorded, and `run` begins anew.
+    fn at_once(&self) -> Option<AdmissionResponse> {
+        let deadline = Instant::now().checked_add(at_once::LONGEST)?;
+        match self.judge(deadline.min(self.deadline)) {
+            Ok((_, cost)) if cost.is_out_of_time() => None,
+            judged => Some(judged.map_or_else(AdmissionResponse::error, |judged| self.answer(judged))),
+        }
+    }
+
+    fn judge(&self, deadline: Instant) -> Result<(Verdict, ReviewCosts), String> {
+        let mut review = AdmissionTarget.request(self.request.json()).map_err(|error| chain(&error))?;
+        if self.namespace.is_some() {
+            review = review.into_builder().namespace_object(self.namespace.clone()).build();
+        }
+        let (point, mut cost) = (EnforcementPoint::WEBHOOK, ReviewCosts::default());
+        let policies = &self.in_force.policies;
+        let verdict = policies.review_observed(&review, point, &self.budget, deadline.into_std(), &mut cost);
+        Ok((verdict, cost))
+    }
+
+    /// Records the verdict, and answers by it.
+    fn answer(&self, (verdict, cost): (Verdict, ReviewCosts)) -> AdmissionResponse {
+        cost.add_to(&self.records.costs);
+        self.records.record(&self.request, &verdict, &self.in_force.policies);
+        answer(&verdict, self.in_force.suspension.as_deref())
+    }
+}
+
+fn engine_failed() -> AdmissionResponse {
+    AdmissionResponse::error("the policies could not be evaluated: an engine failed")
 }
 
 impl AdmissionHandler for Webhook {
     fn admit(&self, request: AdmissionRequest) -> BoxFuture<'_, AdmissionResponse> {
         Box::pin(self.answer(request))
     }
-}
-
-fn judge(
-    request: &AdmissionRequest,
-    namespace: Option<Document>,
-    in_force: &InForce,
-    budget: &Budget,
-    deadline: Instant,
-    costs: &Costs,
-) -> Result<Verdict, String> {
-    let mut review = AdmissionTarget.request(request.json()).map_err(|error| chain(&error))?;
-    if namespace.is_some() {
-        review = review.into_builder().namespace_object(namespace).build();
-    }
-    let (point, mut cost) = (EnforcementPoint::WEBHOOK, ReviewCosts::default());
-    let verdict = in_force.policies.review_observed(&review, point, budget, deadline.into_std(), &mut cost);
-    cost.add_to(costs);
-    Ok(verdict)
 }
 
 fn answer(verdict: &Verdict, suspension: Option<&str>) -> AdmissionResponse {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use constraint_framework::api::ConstraintRef;
-use constraint_framework::policyset::{Evaluation, EvaluationFailure, PolicySet, ReviewObserver};
+use constraint_framework::policyset::{ConstraintEvaluation, EvaluationFailure, PolicySet, ReviewObserver};
 use constraint_framework::review::{Document, EnforcementPoint, Review, Verdict, Violation};
 use constraint_framework::target::AdmissionTarget;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(super) struct Judge {
 struct Failures(BTreeMap<ConstraintRef, EvaluationFailure>);
 
 impl ReviewObserver for Failures {
-    fn evaluated(&mut self, evaluation: &Evaluation<'_>) {
+    fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
         if let Some(failure) = evaluation.failure {
             self.0.insert(evaluation.constraint.clone(), failure);
         }

@@ -42,7 +42,7 @@ Guide: docs/cli.md. `webtroller <COMMAND> --help` has examples for each command.
 #[derive(Debug, Parser)]
 #[command(name = "webtroller", version, after_help = EXAMPLES, subcommand_required = true)]
 pub struct Args {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
     /// When to print in colour. NO_COLOR in the environment means never; the flag wins.
@@ -145,10 +145,10 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub struct ServeArgs {
-    /// What to log, as in `info` or `info,webtroller=debug`.
+    /// Filter for the log, as in `info` or `info,webtroller=debug`.
     #[arg(long, env = "WEBTROLLER_LOG", default_value = "info", value_parser = log_filter)]
     pub log: String,
-    /// How to log; the default is `json` in a pod and `text` elsewhere.
+    /// Log format; the default is `json` in a pod and `text` elsewhere.
     #[arg(long, value_enum)]
     pub log_format: Option<LogFormat>,
     /// Log each violation that the webhook finds, whatever follows from it.
@@ -176,7 +176,7 @@ pub struct ServeArgs {
     /// Port for /metrics alone; 0 takes a free one. They are at the health port, too.
     #[arg(long, default_value_t = 8888)]
     pub prometheus_port: u16,
-    /// Where metrics are sent.
+    /// Destinations of metrics.
     #[command(flatten)]
     pub otlp: OtlpArgs,
     /// Reviews judged at once; the default is the number of cores.
@@ -194,13 +194,13 @@ pub struct ServeArgs {
     /// policies, `block` keeps the pod unready until it is repaired or deleted.
     #[arg(long, value_enum, default_value_t = BrokenPolicies::Ignore)]
     pub broken_policies: BrokenPolicies,
-    /// What is judged beside requests.
+    /// Objects that are judged beside requests.
     #[command(flatten)]
     pub audit: AuditArgs,
-    /// Where the API server reaches the webhook.
+    /// Address at which the API server reaches the webhook.
     #[command(flatten)]
     pub webhook: WebhookArgs,
-    /// What the webhook's connections are secured with.
+    /// Certificates of the webhook's connections.
     #[command(flatten)]
     pub certificates: CertificateArgs,
 }
@@ -318,7 +318,7 @@ pub struct WebhookArgs {
     /// outside the cluster. The port is that of --port unless one is given, such as a balancer's.
     #[arg(long, value_name = "HOST[:PORT]")]
     pub webhook_url_host: Option<String>,
-    /// What the API server does when the webhook cannot be reached.
+    /// Answer of the API server when the webhook cannot be reached.
     #[arg(long, value_enum, default_value_t = FailurePolicy::Ignore)]
     pub failure_policy: FailurePolicy,
     /// Operations to intercept.

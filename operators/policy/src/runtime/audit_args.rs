@@ -11,7 +11,7 @@ use crate::events::EventPlace;
 /// The options of an audit.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AuditArgs {
-    /// What this process does, as Gatekeeper has it; may be repeated. Without `audit` it never audits.
+    /// Operations of this process, as Gatekeeper has them; may be repeated. Without `audit` it never audits.
     #[arg(long, value_enum, value_name = "OPERATION")]
     pub operation: Vec<Operation>,
     /// Seconds between two comparisons of everything that is known with the cluster; 0 for none. Changes are judged when

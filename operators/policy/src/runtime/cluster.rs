@@ -1,5 +1,6 @@
 //! `serve` in a cluster: the controllers, the webhook and the reports, put together.
 
+mod aggregation;
 mod certificates;
 mod client;
 mod handover;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use admission_server::{Server, ServingCertificate, Shutdown, Tls};
 use constraint_framework::driver::Budget;
 use pod_status::readiness::{OnError, Policy, ReadinessTracker};
-use pod_status::{Aggregator, AggregatorConfig, Permit, PodIdentity, ReporterConfig, StatusReporter};
+use pod_status::{Aggregator, Permit, PodIdentity, ReporterConfig, StatusReporter};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use watch_manager::WatchManager;
@@ -26,17 +27,19 @@ use watch_manager::WatchManager;
 use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
     FormerRegistrations, Ingest, OtherVersions, OwnCrds, Registrars, Registration, RegistrationState, Runs,
-    Upkeep, WebhookClient, WebhookConfiguration, Wiring, shapes,
+    WebhookClient, WebhookConfiguration, Wiring,
 };
 use crate::enforce::{Records, Webhook};
 use crate::events::{EventPlace, EventQueue, Finder, Recorder, store_events};
 use crate::handle::{PolicyPublisher, policies};
+use crate::own_watch::OwnWatches;
 
 use super::args::{BrokenPolicies, ServeArgs};
 use super::metrics::Metrics;
 use super::supervisor::Supervisor;
 use super::{RunError, admission_routes, concurrency};
 
+use aggregation::{Beginning, aggregate};
 use certificates::tls_options;
 use handover::Effects;
 use namespace_store::NamespaceStore;
@@ -104,6 +107,8 @@ pub(super) async fn connect() -> Result<kube::Client, RunError> {
 
 struct Cluster {
     client: kube::Client,
+    /// Shares the answers of discovery among all watches.
+    watches: OwnWatches,
     /// The API server's address, for messages.
     address: String,
     identity: PodIdentity,
@@ -124,6 +129,7 @@ impl Cluster {
         let (address, identity) = (config.cluster_url.to_string(), identity::identity());
         let client = client::client(config).map_err(RunError::Cluster)?;
         Ok(Self {
+            watches: OwnWatches::new(client.clone()),
             client,
             starting: watch::Sender::new(Some(format!("start-up at the API server {address}"))),
             address,
@@ -140,7 +146,7 @@ impl Cluster {
     /// `/readyz` must be there from the beginning, to say what is missing.
     async fn start(&self, args: &ServeArgs) -> Result<StatusReporter, RunError> {
         let tracker = tracker(args.broken_policies);
-        let (manager, driver) = WatchManager::builder(self.client.clone()).build();
+        let (manager, driver) = WatchManager::builder_with_source(self.watches.source()).build();
         let (publisher, policies) = policies();
         let records = self.records(args);
         let (aggregator, watches) = self.aggregator();
@@ -164,8 +170,7 @@ impl Cluster {
         let effects = Effects { client: self.client.clone(), tls: tls.clone(), configuration };
         self.keep_certificates(args, certificates, effects);
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
-        let upkeep = Upkeep { client: self.client.clone(), manager: manager.clone(), crds };
-        self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.asked.clone()));
+        self.keep_crds(manager.clone(), crds);
         self.ingest(aggregator, manager.clone(), publisher, &reporter, registration.trouble, &tracker)?;
         let context = AuditContext {
             client: self.client.clone(),
@@ -200,8 +205,14 @@ impl Cluster {
         registration: watch::Receiver<Option<String>>,
         tracker: &ReadinessTracker,
     ) -> Result<(), RunError> {
+        let begin = Beginning {
+            tracker: tracker.clone(),
+            registration: registration.clone(),
+            reporter: reporter.clone(),
+        };
         let wiring = Wiring {
             client: self.client.clone(),
+            watches: self.watches.clone(),
             registrars: Registrars::new(&manager)?,
             manager,
             publisher,
@@ -214,7 +225,8 @@ impl Cluster {
         let ingest = Ingest::new(wiring, tracker);
         tracker.seal();
         self.supervisor.background("ingest", ingest.run(self.shutdown.drain.clone()));
-        self.supervisor.background("aggregator", aggregator.run(self.shutdown.asked.clone()));
+        let folding = aggregate(aggregator, begin, self.shutdown.asked.clone());
+        self.supervisor.background("aggregator", folding);
         Ok(())
     }
 
@@ -302,15 +314,6 @@ fn tracker(broken_policies: BrokenPolicies) -> ReadinessTracker {
 }
 
 impl Cluster {
-    /// An aggregator, and the watches that it shares with the reporter.
-    fn aggregator(&self) -> (Aggregator, Arc<StatusWatches>) {
-        let (watches, driver) = StatusWatches::new(WatchManager::builder(self.client.clone()));
-        self.supervisor.background("watches of reports", driver);
-        let config =
-            AggregatorConfig::new(&self.identity, shapes(self.versions.clone())).follow(watches.clone());
-        (Aggregator::new(self.client.clone(), config), watches)
-    }
-
     /// The registration must be stored before anything is listed, or an aggregator could count everybody without
     /// this pod while it still serves something old.
     async fn start_reports(

@@ -1,4 +1,4 @@
-//! What objects violate, kept compactly: verdicts that replicas share, and the objects that violate a constraint.
+//! Violations of objects, kept compactly: verdicts that replicas share, and the objects that violate a constraint.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Held {
     pub(super) message: Message,
 }
 
-/// What the policies say of an object. Messages have no names in them, so that replicas have equal verdicts.
+/// The violations of one object. Messages have no names in them, so that replicas have equal verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Verdict {
     /// Sorted.

@@ -15,10 +15,10 @@ use super::shape::is_sound;
 /// An object, or the reason why it cannot be used.
 pub(super) type Prepared = Result<Subject, ManifestError>;
 
-/// How many manifests are prepared at a time by one thread.
+/// Manifests that are prepared at a time by one thread.
 const PART: usize = 128;
 
-/// How many parts of a thread may wait to be taken, so that none stops when another one has to wait for a core.
+/// Parts of a thread that may wait to be taken, so that none stops when another one has to wait for a core.
 const AHEAD: usize = 4;
 
 /// Prepares every manifest, frees it, and gives the object to `take`, in order. While one part is taken, all cores prepare

@@ -21,7 +21,7 @@ pub(super) fn is_sound(manifest: &Manifest) -> bool {
     mistakes(&manifest.object).is_empty()
 }
 
-/// What is wrong with an object's type and metadata: the pointer to each field, and a message.
+/// Errors in an object's type and metadata: the pointer to each field, and a message.
 fn mistakes(object: &Value) -> Vec<(String, String)> {
     if !object.is_object() {
         return vec![(String::new(), format!("it is {}", kind_of(object)))];

@@ -89,7 +89,7 @@ impl Record {
     /// Reads a saved measurement.
     ///
     /// # Errors
-    /// What it is instead.
+    /// Its actual kind.
     pub(super) fn from_json(text: &str) -> Result<Self, String> {
         let record: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if record.format == FORMAT {

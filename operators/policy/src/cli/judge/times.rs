@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use constraint_framework::api::ConstraintRef;
-use constraint_framework::policyset::{Evaluation, ReviewObserver};
+use constraint_framework::policyset::{ConstraintEvaluation, ReviewObserver};
 
 /// The cost of each constraint that was asked. The threads that judge share it.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Times {
 pub(super) struct ReviewTimes(Vec<(ConstraintRef, Duration)>);
 
 impl ReviewObserver for ReviewTimes {
-    fn evaluated(&mut self, evaluation: &Evaluation<'_>) {
+    fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
         self.0.push((evaluation.constraint.clone(), evaluation.took));
     }
 }

@@ -20,7 +20,7 @@ impl<'a> ResourceList<'a> {
     /// Reads the only document of a text.
     ///
     /// # Errors
-    /// What it is instead of a list.
+    /// Its actual kind, which is not a list.
     pub(super) fn read(text: &'a str) -> Result<Self, String> {
         let mut documents = sigs_yaml::documents(text).map_err(|error| error.to_string())?;
         documents.retain(|document| !document.value.is_null());

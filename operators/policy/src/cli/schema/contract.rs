@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use duck_types::contract::{ContractSpec, Effect, Impact, Violation};
+use duck_types::contract::{ContractImpact, ContractSpec, ContractViolation, Effect};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -148,14 +148,14 @@ fn no_provider(contract: &ContractSpec, source: &Source) -> Note {
     note(source, Level::Warning, "contract-unclaimed", "/metadata/labels", text)
 }
 
-fn effects(impact: &Impact, source: &Source) -> Vec<Note> {
+fn effects(impact: &ContractImpact, source: &Source) -> Vec<Note> {
     let level = if impact.kept.is_empty() { Level::Error } else { Level::Note };
     let removed = impact.removed.iter().map(|version| {
         let text = format!("contract version {version}, which its labels claim, is not in the new contract");
         note(source, level, "contract-version-removed", "/metadata/labels", text)
     });
-    let violated = |level, rule, before: &'static str, violations: &[Violation]| {
-        let text = |found: &Violation| match found.field_use {
+    let violated = |level, rule, before: &'static str, violations: &[ContractViolation]| {
+        let text = |found: &ContractViolation| match found.field_use {
             Some(field_use) => format!("{before} for {field_use}: {found}"),
             None => format!("{before}: {found}"),
         };

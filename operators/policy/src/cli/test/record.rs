@@ -98,10 +98,10 @@ pub(super) fn json(
     out.write_all(if violations.is_empty() { "]\n" } else { "\n]\n" }.as_bytes())
 }
 
-/// How many entries are formatted at a time by one thread.
+/// Entries that are formatted at a time by one thread.
 const PART: usize = 512;
 
-/// How many parts of a thread may wait to be written, so that none stops when another one has to wait for a core.
+/// Parts of a thread that may wait to be written, so that none stops when another one has to wait for a core.
 const AHEAD: usize = 4;
 
 /// Gives the text of all entries to `write`, part by part and in order, without the brackets around them. While a part is

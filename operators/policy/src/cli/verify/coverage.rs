@@ -42,10 +42,10 @@ pub struct CoverageArgs {
     /// Suite files, folders, or folders with everything below them (`folder/...`).
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
-    /// How many percent of the bodies must be exercised.
+    /// Percent of the bodies that must be exercised.
     #[arg(long, value_name = "PCT", default_value_t = 0.0, allow_negative_numbers = true, value_parser = share)]
     pub threshold: f64,
-    /// How to print the report.
+    /// Output format of the report.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
     pub output: Format,
 }

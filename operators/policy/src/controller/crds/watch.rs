@@ -27,9 +27,9 @@ pub(in crate::controller) enum CrdEvent {
 }
 
 /// The events, for ever.
-pub(in crate::controller) fn watch_crds(client: kube::Client) -> BoxStream<'static, CrdEvent> {
+pub(in crate::controller) fn watch_crds(watches: &OwnWatches) -> BoxStream<'static, CrdEvent> {
     let selector = Selector::from(Expression::Equal(LABEL.0.to_owned(), LABEL.1.to_owned()));
-    let events = OwnWatches::new(client).watch(crds().labels(selector));
+    let events = watches.watch(crds().labels(selector));
     events.filter_map(|event| std::future::ready(CrdEvent::of(event))).boxed()
 }
 

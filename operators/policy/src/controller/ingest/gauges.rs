@@ -20,10 +20,6 @@ impl Ingest {
         }
         let is_suspended = usize::from(self.suspensions.text.is_some());
         set("webtroller_enforcement_suspended", &[], is_suspended);
-        let (watched, intended) = (self.manager.watched(), "gatekeeper_watch_manager_intended_watch_gvk");
-        set(intended, &[], watched.len());
-        let is_ready = |gvk: &&_| self.manager.status(gvk).is_some_and(|status| status.is_ready());
-        set("gatekeeper_watch_manager_watched_gvk", &[], watched.iter().filter(is_ready).count());
     }
 
     fn set_template_gauges(&self) {

@@ -9,8 +9,8 @@ use constraint_framework::policyset::{CompiledTemplate, Compiler};
 use futures::FutureExt;
 use futures::future::{AbortHandle, Abortable, BoxFuture};
 use pod_status::ParentKey;
-use serde_json::Value;
 use tokio::sync::Semaphore;
+use watch_manager::WatchedObject;
 
 use crate::controller::crds::{Desired, Placed, place};
 use crate::established::ESTABLISH;
@@ -68,19 +68,23 @@ impl Jobs {
         compiler: Compiler,
         template: ParentKey,
         version: u64,
-        manifest: Result<Value, String>,
+        manifest: Arc<WatchedObject>,
     ) -> (Job, Running) {
         let permits = self.compiles.clone();
         start(async move {
             // The semaphore is never closed.
-            let permit = permits.acquire_owned().await.ok();
+            let permit = Arc::new(permits.acquire_owned().await.ok());
+            let of_thread = permit.clone();
             let work = tokio::task::spawn_blocking(move || {
                 // Kept by the thread: a cancelled job does not make room for another thread.
-                let _permit = permit;
-                let template = ConstraintTemplate::from_value(&manifest.map_err(IngestError::Json)?)?;
-                compiler.compile(&template)
+                let _permit = of_thread;
+                // Parsed here: of the templates that wait only the text is kept.
+                let manifest = manifest.to_value().map_err(|error| IngestError::Json(error.to_string()))?;
+                compiler.compile(&ConstraintTemplate::from_value(&manifest)?)
             });
             let compiled = work.await.unwrap_or_else(|_| Err(IngestError::CompilerFailed));
+            // And until here: if the thread made room, the next job would come before it is idle, and begin another thread.
+            drop(permit);
             Done { template, version, result: JobResult::Compiled(Box::new(compiled)) }
         })
     }

@@ -146,7 +146,7 @@ impl Ingest {
     fn sync_applied(&mut self, object: &WatchedObject) {
         let key = parent_key(object);
         let generation = object.metadata().generation.unwrap_or_default();
-        self.parent_changed(&key.reference);
+        self.parent_changed(&key.reference, object);
         if let Some(reason) = self.does_not_count(&key) {
             let failure = Some((Failure::Permanent, vec![pod_error("ignored", reason)]));
             let source = self.sync.source.clone();

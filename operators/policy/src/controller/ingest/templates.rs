@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
-use crate::controller::crds::Desired;
+use crate::controller::crds::{Desired, fingerprint};
 use crate::controller::kinds::parent_kind;
 use crate::controller::points::{Obstacle, Points};
 use crate::controller::status::{Outcome, pod_errors, template_detail};
@@ -32,7 +32,7 @@ pub(super) struct Known {
     pub(super) key: ParentKey,
     pub(super) generation: i64,
     /// The fingerprint by which changes are noticed. Label changes count too, and do not raise the generation.
-    fingerprint: Value,
+    fingerprint: String,
     /// The time when this version came.
     pub(super) begun: Instant,
     /// Counts the changes, so that the result of an older job is recognised.
@@ -87,18 +87,19 @@ impl Ingest {
         }
     }
 
-    fn template_applied(&mut self, object: &WatchedObject) {
-        let manifest = object.to_value().map_err(|error| error.to_string());
+    fn template_applied(&mut self, object: &Arc<WatchedObject>) {
         let key = parent_key(object);
         let generation = object.metadata().generation.unwrap_or_default();
-        self.parent_changed(&key.reference);
+        self.parent_changed(&key.reference, object);
         if object.metadata().deletion_timestamp.is_some() {
             return;
         }
-        let fingerprint = match &manifest {
+        let parts = match object.to_value() {
             Ok(manifest) => json!([key.uid, manifest.get("spec"), manifest.pointer("/metadata/labels")]),
             Err(_) => json!([key.uid, generation]),
         };
+        // The template is large, and hundreds may come at once. As text, because a field that is null is not absent here.
+        let fingerprint = fingerprint(&Value::from(parts.to_string()));
         if let Some(known) = self.templates.known.get_mut(object.name())
             && known.fingerprint == fingerprint
         {
@@ -116,8 +117,8 @@ impl Ingest {
         };
         let version = version.wrapping_add(1);
         self.templates.source.expect(&key, generation);
-        let (job, running) =
-            self.job_factory.compile(self.policies.compiler().clone(), key.clone(), version, manifest);
+        let compiler = self.policies.compiler().clone();
+        let (job, running) = self.job_factory.compile(compiler, key.clone(), version, object.clone());
         self.jobs.push(running);
         let known = Known {
             key,

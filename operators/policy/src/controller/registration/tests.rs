@@ -41,7 +41,7 @@ struct Run {
     mine: Option<u64>,
 }
 
-/// What is stored, and the runs that there are.
+/// The stored form, and the runs that there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Model {
     /// Epoch, form, and the run that has written it.

@@ -4,7 +4,7 @@ use kube::core::GroupVersionKind;
 use pod_status::SHARD_LABEL;
 use serde_json::Value;
 use watch_manager::Verb;
-use watch_manager::testing::{Call, FakeApi, Fault};
+use watch_manager::testing::{FakeApi, Fault, SourceCall};
 
 use super::*;
 use crate::controller::registration::EPOCH;
@@ -103,7 +103,7 @@ async fn the_configuration_is_the_one_in_the_arguments_of_the_deployment() {
         let given = uninstall(&api, Some("webtroller"), Some(GATEKEEPERS)).await;
         refused(&given, &["keep webtroller-validating-webhook-configuration, and not gatekeeper-validating"]);
         // The server in memory has no answer of the kind Scale.
-        api.fail_always(&deployments(), Call::Write, Fault::NotFound);
+        api.fail_always(&deployments(), SourceCall::Write, Fault::NotFound);
         assert_eq!(uninstall(&api, Some("webtroller"), None).await, removed(OURS, true));
         assert_eq!(left(&api).await, [GATEKEEPERS]);
         assert_eq!(uninstall(&api, Some("webtroller"), Some(OURS)).await, removed(OURS, false));
@@ -137,7 +137,7 @@ async fn what_is_another_programs_stays() {
     let outcome = uninstall(&api, Some("gatekeeper-controller-manager"), None).await;
     refused(&outcome, &["gatekeeper-system/gatekeeper-controller-manager is not webtroller's", LABEL_PART]);
     assert_eq!(left(&api).await, [GATEKEEPERS]);
-    assert_eq!(api.calls(&deployments(), Call::Write), 0);
+    assert_eq!(api.calls(&deployments(), SourceCall::Write), 0);
 
     // What another run of the command has emptied is removed.
     configuration(&api, GATEKEEPERS, UNINSTALLED);

@@ -8,6 +8,11 @@ use hyper::{Request, Response};
 use kube::client::{Body, ClientBuilder};
 use tower::{BoxError, Layer, Service};
 
+use self::watching::ApiServer;
+
+mod shared;
+mod watching;
+
 /// The deadline of a request's answer; of the first byte for a watch. Longer than any delay that an overloaded API
 /// server recovers from.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -21,7 +26,11 @@ pub(super) fn client(mut config: kube::Config) -> kube::Result<kube::Client> {
     config.connect_timeout = Some(CONNECT);
     config.read_timeout = Some(SILENCE);
     config.write_timeout = Some(ANSWER);
-    Ok(ClientBuilder::try_from(config)?.with_layer(&DeadlineLayer).build())
+    let requests = ClientBuilder::try_from(config.clone())?.build();
+    let (namespace, valid_until) = (requests.default_namespace().to_owned(), *requests.valid_until());
+    let server = ApiServer::new(requests, &config, CONNECT, SILENCE)?;
+    let builder = ClientBuilder::new(server, namespace).with_valid_until(valid_until);
+    Ok(builder.with_layer(&DeadlineLayer).build())
 }
 
 struct DeadlineLayer;

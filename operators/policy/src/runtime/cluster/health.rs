@@ -48,6 +48,7 @@ impl Cluster {
         let watched = manager.clone();
         let metrics = self.metrics.clone().refreshed_by(move || {
             watched.record_metrics();
+            count_watches(&watched);
             metrics::gauge!("webtroller_ready").set(if asked().is_ok() { 1.0 } else { 0.0 });
         });
         let page = StatusPage::new(Sources {
@@ -72,6 +73,18 @@ impl Cluster {
         tracing::info!(health = %address, metrics = %metrics_address, "health");
         Ok(())
     }
+}
+
+/// Sets Gatekeeper's gauges of watches. They are counted when they are asked for: with hundreds of kinds that is too much work for each
+/// policy set.
+fn count_watches(manager: &WatchManager) {
+    let watched = manager.watched();
+    let is_ready = |gvk: &&_| manager.status(gvk).is_some_and(|status| status.is_ready());
+    // A gauge is an f64.
+    let gauge = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    metrics::gauge!("gatekeeper_watch_manager_intended_watch_gvk").set(gauge(watched.len()));
+    metrics::gauge!("gatekeeper_watch_manager_watched_gvk")
+        .set(gauge(watched.iter().filter(is_ready).count()));
 }
 
 /// Reasons why the pod does not serve yet, once everything is started.

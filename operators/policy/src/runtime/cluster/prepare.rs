@@ -8,9 +8,10 @@ use admission_server::CertificateSet;
 use k8s_openapi::api::core::v1::Service;
 use kube::Api;
 use pod_status::Aggregator;
+use watch_manager::WatchManager;
 
 use crate::api_error::reason;
-use crate::controller::{InstallError, OwnCrds};
+use crate::controller::{InstallError, OwnCrds, Upkeep};
 use crate::runtime::RunError;
 use crate::runtime::args::{ServeArgs, WebhookArgs};
 
@@ -19,7 +20,7 @@ use super::{Cluster, identity};
 /// The first wait before another try, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
 
-/// What was found or made before anything is served.
+/// Everything that was found or made before anything is served.
 pub(super) struct Prepared {
     certificates: CertificateSet,
     /// The labels of the pods behind the webhook's Service, if it is registered by one that exists.
@@ -68,6 +69,13 @@ impl Cluster {
         crds.install(&self.client).await?;
         let behind_service = self.selector(&args.webhook).await.map_err(RunError::Cluster)?;
         Ok(Prepared { certificates: self.certificates(args).await?, behind_service })
+    }
+
+    /// Keeps the CRDs as they are.
+    pub(super) fn keep_crds(&self, manager: WatchManager, crds: OwnCrds) {
+        let (client, watches) = (self.client.clone(), self.watches.clone());
+        let upkeep = Upkeep { client, watches, manager, crds };
+        self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.asked.clone()));
     }
 
     async fn selector(&self, webhook: &WebhookArgs) -> kube::Result<Option<BTreeMap<String, String>>> {

@@ -48,7 +48,7 @@ pub(super) struct Hosts {
 /// Reads the certificates of the Secret; makes them where it is absent, empty, or webtroller's own and unusable.
 ///
 /// # Errors
-/// Where another program's Secret cannot be used: it is not overwritten.
+/// When another program's Secret cannot be used: it is not overwritten.
 pub(super) async fn ensure(
     api: &Api<Secret>,
     name: &str,

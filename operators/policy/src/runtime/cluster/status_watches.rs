@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use kube::core::DynamicObject;
-use pod_status::{Follow, Followed, Selection};
+use pod_status::{Follow, FollowSelection, Followed};
 use tokio::time::{Interval, interval};
 use watch_manager::{
     Builder, Config, Driver, GroupVersionKind, Interest, Registrar, WatchHandle, WatchManager, WatchedObject,
@@ -64,7 +64,7 @@ impl StatusWatches {
 }
 
 impl Follow for StatusWatches {
-    fn follow(&self, selection: &Selection) -> BoxStream<'static, Followed> {
+    fn follow(&self, selection: &FollowSelection) -> BoxStream<'static, Followed> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("pod-status {} {number}", selection.resource.kind);
         let registrar = match self.manager.ordered_registrar(&name, CHANGES) {
@@ -143,7 +143,7 @@ fn dynamic(object: &WatchedObject) -> Option<DynamicObject> {
     parsed.inspect_err(|error| tracing::warn!(object = %object.key(), %error, "cannot be read")).ok()
 }
 
-fn interest(selection: &Selection) -> Interest {
+fn interest(selection: &FollowSelection) -> Interest {
     let resource = &selection.resource;
     let gvk = GroupVersionKind::gvk(&resource.group, &resource.version, &resource.kind);
     let mut interest = Interest::new(gvk).namespaces([&selection.namespace]);
@@ -176,11 +176,11 @@ mod tests {
         api.apply(&gvk(), json!({"metadata": metadata, "shard": 0})).unwrap();
     }
 
-    fn selection(labels: &[(&str, &str)]) -> Selection {
+    fn selection(labels: &[(&str, &str)]) -> FollowSelection {
         let labels: BTreeMap<String, String> =
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let resource = ApiResource::from_gvk_with_plural(&gvk(), "podreports");
-        let mut selection = Selection::new(resource, "ours");
+        let mut selection = FollowSelection::new(resource, "ours");
         (selection.metadata_only, selection.labels) = (!labels.is_empty(), labels);
         selection
     }

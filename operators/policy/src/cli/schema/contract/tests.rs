@@ -182,7 +182,7 @@ fn nothing_is_said_of_all_providers_while_one_cannot_be_read() {
     assert!(ran.err.contains("torn.yaml"), "{}", ran.err);
 }
 
-/// What a misspelt contract does not ask for, every definition has.
+/// A field that a misspelt contract does not ask for is missing in no definition.
 #[test]
 fn a_contract_that_asks_for_nothing_by_mistake_is_refused() {
     let known = "unknown type \"bolean\" (known: array, boolean, integer, null, number, object, string)";
