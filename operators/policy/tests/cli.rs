@@ -125,7 +125,7 @@ fn a_reader_that_leaves_is_no_reason_to_panic() {
     }
 }
 
-/// What `gator test` printed for the same file, whose constraints have every criterion of a match block.
+/// The output of `gator test` for the same file, whose constraints have every criterion of a match block.
 #[test]
 fn objects_of_every_place_are_matched_as_gator_test_matches_them() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gator/matching.yaml");
@@ -197,7 +197,7 @@ fn colours_are_for_terminals() {
     }
 }
 
-/// What a shell makes of `<(command)`: a pipe with a name.
+/// A pipe with a name, as a shell makes of `<(command)`.
 #[test]
 fn a_pipe_that_is_named_is_read() {
     let folder = checkout();
@@ -497,7 +497,7 @@ items:
 - {apiVersion: constraints.gatekeeper.sh/v1alpha1, kind: K8sFoo, metadata: {name: a}, spec: {}}
 ";
 
-/// What is not a dump of a Gatekeeper, or not all of one, is never said to have nothing to do.
+/// A file that is not a dump of a Gatekeeper, or not all of one, is never said to have nothing to do.
 #[test]
 fn odd_dumps_are_checked_or_named() {
     let folder = checkout();

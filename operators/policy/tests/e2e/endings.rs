@@ -61,7 +61,7 @@ async fn settings_that_are_taken_back_do_not_stay_registered() {
     former.stop().await;
 }
 
-/// What is normal is not a warning: neither of an empty cluster, nor of one with policies.
+/// A normal state is not a warning: neither of an empty cluster, nor of one with policies.
 #[tokio::test]
 async fn a_start_and_a_first_policy_are_no_reason_to_warn() {
     let cluster = Cluster::start().await;

@@ -279,9 +279,44 @@ async fn pods_that_start_together_on_an_empty_cluster_write_each_object_at_most_
     assert_eq!(after[name], restarted[name], "a restart writes no constraint CRD");
 }
 
-/// Policy changes to make; few in CI.
+/// Policy changes to make; in CI as many as follow one fault of each kind.
 fn changes() -> u64 {
-    std::env::var("WEBTROLLER_POLICY_CHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
+    std::env::var("WEBTROLLER_POLICY_CHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
+}
+
+/// Changes that follow each fault, one upon the other.
+const IN_A_ROW: u64 = 5;
+
+impl Fleet {
+    /// Injects the fault of this round. Returns the pod that it has frozen, if it has.
+    async fn fault(&mut self, round: u64, prober: &mut Prober) -> Option<usize> {
+        let index = usize::try_from(round).unwrap() % PODS;
+        match round % 6 {
+            1 => {
+                self.pods[index].2.signal("-STOP");
+                self.balancer.left(&self.pods[index].2).await;
+                return Some(index);
+            }
+            2 => {
+                self.pods[index].2.child.kill().await.unwrap();
+                self.restart(index, prober).await;
+            }
+            4 => {
+                self.pods[index].2.terminate();
+                self.pods[index].2.child.wait().await.unwrap();
+                self.restart(index, prober).await;
+            }
+            3 => {
+                self.cluster.plane.pause(Component::Etcd).unwrap();
+                prober.more_answers(300).await;
+                self.cluster.plane.resume(Component::Etcd).unwrap();
+            }
+            5 if round % 12 == 5 => self.cluster.plane.restart(Component::ApiServer).await.unwrap(),
+            5 => self.cluster.plane.restart(Component::Etcd).await.unwrap(),
+            _ => self.proxies.iter().for_each(|proxy| proxy.lose(10)),
+        }
+        None
+    }
 }
 
 #[tokio::test]
@@ -293,44 +328,20 @@ async fn what_is_said_to_be_enforced_is_what_every_pod_answers_whatever_fails() 
     fleet.cluster.apply(&constraint(1)).await;
     let mut prober = fleet.prober().await;
     prober.enforced(numbers).await;
-    for change in 1..=changes() {
-        let index = usize::try_from(change).unwrap() % PODS;
-        let frozen = change % 6 == 1;
-        println!("change {change}");
-        match change % 6 {
-            1 => {
-                fleet.pods[index].2.signal("-STOP");
-                fleet.balancer.left(&fleet.pods[index].2).await;
-            }
-            2 => {
-                fleet.pods[index].2.child.kill().await.unwrap();
-                fleet.restart(index, &mut prober).await;
-            }
-            4 => {
-                fleet.pods[index].2.terminate();
-                fleet.pods[index].2.child.wait().await.unwrap();
-                fleet.restart(index, &mut prober).await;
-            }
-            3 => {
-                fleet.cluster.plane.pause(Component::Etcd).unwrap();
-                prober.more_answers(300).await;
-                fleet.cluster.plane.resume(Component::Etcd).unwrap();
-            }
-            5 if change % 12 == 5 => {
-                fleet.cluster.plane.restart(Component::ApiServer).await.unwrap();
-            }
-            5 => fleet.cluster.plane.restart(Component::Etcd).await.unwrap(),
-            _ => fleet.proxies.iter().for_each(|proxy| proxy.lose(10)),
+    for round in 1..=changes().div_ceil(IN_A_ROW) {
+        println!("fault {round}");
+        let frozen = fleet.fault(round, &mut prober).await;
+        for change in (round - 1) * IN_A_ROW..round * IN_A_ROW {
+            let policy = if change % 4 == 0 {
+                numbers.1 = change + 2;
+                template(numbers.1)
+            } else {
+                numbers.0 = change + 2;
+                constraint(numbers.0)
+            };
+            fleet.cluster.apply(&policy).await;
         }
-        let policy = if change % 3 == 0 {
-            numbers.1 = change + 1;
-            template(numbers.1)
-        } else {
-            numbers.0 = change + 1;
-            constraint(numbers.0)
-        };
-        fleet.cluster.apply(&policy).await;
-        if frozen {
+        if let Some(index) = frozen {
             // Nothing can be promised while a pod that may answer has not heard of it.
             fleet.pods[index].2.signal("-CONT");
         }

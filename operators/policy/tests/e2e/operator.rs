@@ -19,6 +19,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// Lines of the log that a failed test shows.
 const SHOWN: usize = 60;
 
+/// A figure of `/proc/PID/status` in KiB: `VmRSS` is the resident memory, `VmHWM` the most that it has been.
+pub(crate) fn kibibytes(process: u32, figure: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let mut figures = status.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = figures.find(|(name, _)| *name == figure).expect("such a figure");
+    value.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
 /// A process of the binary under test. It is killed when dropped, and in a test that fails it shows how it ended.
 pub(crate) struct Operator {
     pub(crate) child: Child,

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use futures::future::join_all;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, NAMESPACE};
 use crate::fleet::{Fleet, is_operator};
+use crate::operator::{Operator, kibibytes};
 use crate::prober;
 
 /// Templates, with a constraint each; few in CI.
@@ -46,13 +47,6 @@ fn constraint(index: usize) -> String {
     )
 }
 
-/// Resident memory of a process in MiB.
-fn resident(id: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() / 1024
-}
-
 #[tokio::test]
 async fn a_start_next_to_many_policies_takes_a_bounded_number_of_requests() {
     let count = policies();
@@ -72,7 +66,7 @@ async fn a_start_next_to_many_policies_takes_a_bounded_number_of_requests() {
     let started = Instant::now();
     let operator = cluster.starting_operator().await;
     operator.until_readyz(|code, _| code == 200).await;
-    let (elapsed, memory) = (started.elapsed(), resident(operator.child.id().unwrap()));
+    let (elapsed, memory) = (started.elapsed(), kibibytes(operator.child.id().unwrap(), "VmRSS") / 1024);
     let mut requests: BTreeMap<String, usize> = BTreeMap::new();
     for event in cluster.plane.audit_log().unwrap().iter().skip(before).filter(|event| is_operator(event)) {
         let kind = if event["objectRef"]["apiGroup"] == "constraints.gatekeeper.sh" {
@@ -94,6 +88,36 @@ async fn a_start_next_to_many_policies_takes_a_bounded_number_of_requests() {
     assert!(total - statuses <= 4 * count + 60, "{total} requests: {requests:?}");
     let crds = |verb: &str| made(&format!("{verb} customresourcedefinitions"));
     assert_eq!(crds("create") + crds("update"), 0, "a start writes no constraint CRD");
+    operator.stop().await;
+}
+
+/// It had written into each that the object is not ingested, and then that it is.
+#[tokio::test]
+async fn a_pod_that_starts_alone_leaves_the_statuses_as_they_are() {
+    let cluster = Cluster::start().await;
+    let first = cluster.operator().await;
+    let port = first.webhook.rsplit_once(':').unwrap().1.to_owned();
+    cluster.quickstart().await;
+    first.stop().await;
+
+    let before = cluster.plane.audit_log().unwrap().len();
+    // The name and the address are those of the one before.
+    let identity = ["webtroller-0", NAMESPACE, &cluster.pod_uid];
+    let operator = Operator::start_with(&cluster.shipped, identity, &["--port", &port]).await;
+    operator.until_readyz(|code, _| code == 200).await;
+    // Decided about after all that existed.
+    cluster.apply(&template(0)).await;
+    cluster.enforced("constrainttemplate/many0").await;
+    let log = cluster.plane.audit_log().unwrap();
+    let written = log.iter().skip(before).filter(|event| {
+        let object = &event["objectRef"];
+        is_operator(event)
+            && event["verb"] == "patch"
+            && object["subresource"] == "status"
+            && object["name"] != "many0"
+    });
+    let written: Vec<_> = written.map(|event| event["requestURI"].to_string()).collect();
+    assert!(written.is_empty(), "{written:?}");
     operator.stop().await;
 }
 

@@ -131,6 +131,10 @@ impl Node {
                              "target": {"apiVersion": "v1", "kind": "Node", "name": NODE}});
         let bound: kube::Result<serde_json::Value> =
             self.pods.create_subresource("binding", &name, &PostParams::default(), &binding).await;
+        // Deleted since it was listed: a pod without a node is gone at once.
+        if matches!(&bound, Err(kube::Error::Api(status)) if status.is_not_found()) {
+            return;
+        }
         bound.unwrap();
         let number = STARTED.fetch_add(1, Ordering::Relaxed) + 1;
         let host = format!("127.77.0.{number}");

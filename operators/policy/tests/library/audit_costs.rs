@@ -13,7 +13,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use crate::audit::objects_to_generate;
 use crate::cluster::Cluster;
-use crate::operator::{Operator, PATIENCE};
+use crate::operator::{Operator, PATIENCE, kibibytes};
 
 /// Changes of each sort, one a second; `WEBTROLLER_AUDIT_STEADY_SECONDS` sets it, 30 by default.
 fn changes() -> usize {
@@ -31,21 +31,16 @@ pub(crate) struct Cost {
 
 impl Cost {
     pub(crate) fn of(process: u32) -> Self {
-        let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap();
-        let stat = read("stat");
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
         // The fields after the name, which is in parentheses: utime and stime are the 14th and the 15th of all.
         let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
         let ticks = |field: usize| fields[field - 3].parse::<f64>().unwrap();
-        let status = read("status");
-        let mebibytes = |field: &str| {
-            let text = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-            text.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
-        };
+        let mebibytes = |field| kibibytes(process, field) / 1024;
         // Linux reports times in hundredths of a second, whatever its own clock does.
         Self {
             seconds: (ticks(14) + ticks(15)) / 100.0,
-            peak_mebibytes: mebibytes("VmHWM:"),
-            mebibytes: mebibytes("VmRSS:"),
+            peak_mebibytes: mebibytes("VmHWM"),
+            mebibytes: mebibytes("VmRSS"),
         }
     }
 

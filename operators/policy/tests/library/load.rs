@@ -20,7 +20,10 @@ use crate::start::{OTHERS, add_library, add_others, start};
 use crate::{gatekeeper, gatekeeper_process};
 
 /// Connections of each round.
-const CONNECTIONS: [usize; 4] = [1, 4, 16, 64];
+const CONNECTIONS: [usize; 4] = [1, 4, 16, MANY];
+const MANY: usize = 64;
+/// Rounds of each side, in turns. The pair in the middle is shown, because neighbours use the machine too.
+const PAIRS: usize = 5;
 /// Different Pods that are asked about.
 const PODS: usize = 100;
 /// The core of the servers.
@@ -46,21 +49,21 @@ fn round() -> Duration {
 }
 
 /// A webhook under load.
-struct Target<'a> {
-    name: &'a str,
-    address: &'a str,
-    trusted: &'a ServingCertificate,
-    process: u32,
+pub(crate) struct Target<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) address: &'a str,
+    pub(crate) trusted: &'a ServingCertificate,
+    pub(crate) process: u32,
 }
 
 /// Result of a round.
-struct Round {
+pub(crate) struct Round {
     a_second: f64,
     latency: Histogram<u64>,
     cost: Cost,
 }
 
-fn reviews() -> Vec<String> {
+pub(crate) fn reviews() -> Vec<String> {
     let review = |number: usize| {
         let object = pod(number * 7);
         json!({
@@ -113,9 +116,9 @@ impl Target<'_> {
         latency
     }
 
-    async fn load(&self, reviews: &[String], connections: usize) -> Round {
+    pub(crate) async fn load(&self, reviews: &[String], connections: usize, duration: Duration) -> Round {
         let (began, before) = (Instant::now(), Cost::of(self.process));
-        let end = began + round();
+        let end = began + duration;
         let clients = (0..connections).map(|number| self.client(reviews, number * 7 % PODS, end));
         let mut latency = Histogram::new(3).unwrap();
         for each in join_all(clients).await {
@@ -131,7 +134,7 @@ impl Round {
         self.latency.value_at_quantile(0.99) as f64 / 1e3
     }
 
-    fn show(&self, name: &str) {
+    pub(crate) fn show(&self, name: &str) {
         let median = self.latency.value_at_quantile(0.5) as f64 / 1e3;
         println!(
             "  {name}: {:.0} requests a second, median {median:.2} ms, p99 {:.2} ms, {}",
@@ -174,19 +177,15 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     }
     let mut before = 0.0;
     for connections in CONNECTIONS {
-        let (one, other) = (theirs.load(&reviews, connections).await, ours.load(&reviews, connections).await);
-        println!(
-            "{connections} connections: {:.1} times the requests, p99 1/{:.1}",
-            other.a_second / one.a_second,
-            one.p99() / other.p99()
-        );
-        one.show(theirs.name);
-        other.show(ours.name);
-        before = other.a_second;
+        before = paired(&theirs, &ours, &reviews, connections).await;
     }
     drop(served);
     add_others(&cluster).await;
-    let after = ours.load(&reviews, 64).await;
+    let mut rounds = Vec::new();
+    for _ in 0..PAIRS {
+        rounds.push(ours.load(&reviews, MANY, round()).await);
+    }
+    let after = middle(rounds, |round| round.a_second);
     println!(
         "with {OTHERS} policies of another kind: {:.3} of the requests a second",
         after.a_second / before
@@ -196,6 +195,34 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     // A program that is started has the cores of the one that starts it.
     pin(std::process::id(), &format!("{SERVER}-{last}"));
     start(&cluster).await;
+}
+
+/// The one in the middle of their order by `of`.
+fn middle<T>(mut all: Vec<T>, of: impl Fn(&T) -> f64) -> T {
+    all.sort_by(|a, b| of(a).total_cmp(&of(b)));
+    all.swap_remove(all.len() / 2)
+}
+
+/// Loads both in turns, and shows the pair in the middle. Returns its requests a second here.
+async fn paired(theirs: &Target<'_>, ours: &Target<'_>, reviews: &[String], connections: usize) -> f64 {
+    let mut pairs = Vec::new();
+    for _ in 0..PAIRS {
+        let one = theirs.load(reviews, connections, round()).await;
+        pairs.push((one, ours.load(reviews, connections, round()).await));
+    }
+    let times = |(one, other): &(Round, Round)| other.a_second / one.a_second;
+    let all: Vec<_> = pairs.iter().map(|pair| format!("{:.1}", times(pair))).collect();
+    let pair = middle(pairs, times);
+    let (one, other) = &pair;
+    println!(
+        "{connections} connections: {:.1} times the requests (in turn {}), p99 1/{:.1}",
+        times(&pair),
+        all.join(", "),
+        one.p99() / other.p99()
+    );
+    one.show(theirs.name);
+    other.show(ours.name);
+    other.a_second
 }
 
 /// Waits until Gatekeeper has what is in force here, which it does not report, and compares all answers.

@@ -18,6 +18,7 @@ use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
+use tokio::runtime::Runtime;
 
 #[path = "../e2e/cluster.rs"]
 mod cluster;
@@ -40,6 +41,7 @@ mod audit;
 mod audit_costs;
 mod load;
 mod start;
+mod steady;
 
 const POLICIES: [&str; 10] = [
     "general/allowedrepos",
@@ -54,6 +56,8 @@ const POLICIES: [&str; 10] = [
     "pod-security-policy/privileged-containers",
 ];
 
+const NO_LIBRARY: &str = "GATEKEEPER_LIBRARY names no checkout of the policy library";
+
 fn main() -> ExitCode {
     let library = library();
     if library.is_none() {
@@ -61,51 +65,78 @@ fn main() -> ExitCode {
             "ignored: clone open-policy-agent/gatekeeper-library and set GATEKEEPER_LIBRARY to the folder"
         );
     }
-    let ignored = library.is_none();
-    let (audited, many, loaded, started) =
-        (library.clone(), library.clone(), library.clone(), library.clone());
     let root = library.clone().map(|root| root.join("library"));
     let of_library = LIBRARY.map(|expected| suites("public_library", root.clone(), expected));
     let examples = cluster::workspace("examples/policies");
     let of_examples = EXAMPLES.map(|expected| suites("examples", Some(examples.clone()), expected));
-    let mut trials: Vec<_> = of_library.into_iter().chain(of_examples).collect();
-    let test = Trial::test("policies_of_the_public_library_hold_on_a_cluster", move || {
-        let root = library.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
-        let policies = POLICIES.map(|name| trial::Policy::read(root.join("library").join(name)));
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(trial::check(policies.into()));
-        Ok(())
-    });
-    trials.push(test.with_ignored_flag(ignored));
-    let test = Trial::test("the_audit_finds_what_gatekeepers_manager_finds", move || {
-        let root = audited.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(audit::agrees_with_gatekeeper(&root.join("library")));
-        Ok(())
-    });
-    trials.push(test.with_ignored_flag(ignored));
-    let test = Trial::test("an_audit_of_many_objects", move || {
-        let root = many.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(audit::of_many_objects(&root.join("library")));
-        Ok(())
-    });
-    trials.push(test.with_ignored_flag(true));
-    let test = Trial::test("both_webhooks_answer_alike_under_load", move || {
-        let root = loaded.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(load::beside_gatekeeper(&root.join("library")));
-        Ok(())
-    });
-    trials.push(test.with_ignored_flag(true));
-    let test = Trial::test("starts_beside_many_policies", move || {
-        let root = started.ok_or("GATEKEEPER_LIBRARY names no checkout of the policy library")?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        runtime.block_on(start::beside_many_policies(&root.join("library")));
-        Ok(())
-    });
-    trials.push(test.with_ignored_flag(true));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let suites = of_library.into_iter().chain(of_examples);
+    let trials = suites.chain(on_clusters().map(|on_cluster| on_cluster.trial(root.clone())));
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+/// A test that gets the folder of the library's policies and starts a cluster.
+struct OnCluster {
+    name: &'static str,
+    /// It runs only when it is asked for: a benchmark, for a release build.
+    benchmark: bool,
+    run: fn(&Path),
+}
+
+impl OnCluster {
+    fn trial(self, root: Option<PathBuf>) -> Trial {
+        let ignored = self.benchmark || root.is_none();
+        let test = move || {
+            (self.run)(&root.ok_or(NO_LIBRARY)?);
+            Ok(())
+        };
+        Trial::test(self.name, test).with_ignored_flag(ignored)
+    }
+}
+
+fn block_on(test: impl Future<Output = ()>) {
+    Runtime::new().unwrap().block_on(test);
+}
+
+fn on_clusters() -> [OnCluster; 6] {
+    [
+        OnCluster {
+            name: "policies_of_the_public_library_hold_on_a_cluster",
+            benchmark: false,
+            run: |root| {
+                let policies = POLICIES.map(|name| trial::Policy::read(root.join(name)));
+                block_on(trial::check(policies.into()));
+            },
+        },
+        OnCluster {
+            name: "the_audit_finds_what_gatekeepers_manager_finds",
+            benchmark: false,
+            run: |root| block_on(audit::agrees_with_gatekeeper(root)),
+        },
+        OnCluster {
+            name: "an_audit_of_many_objects",
+            benchmark: true,
+            run: |root| block_on(audit::of_many_objects(root)),
+        },
+        OnCluster {
+            name: "both_webhooks_answer_alike_under_load",
+            benchmark: true,
+            run: |root| {
+                // The client has one core: its threads would only wait for each other.
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(load::beside_gatekeeper(root));
+            },
+        },
+        OnCluster {
+            name: "starts_beside_many_policies",
+            benchmark: true,
+            run: |root| block_on(start::beside_many_policies(root)),
+        },
+        OnCluster {
+            name: "memory_under_load_while_policies_change",
+            benchmark: true,
+            run: |root| block_on(steady::under_load(root)),
+        },
+    ]
 }
 
 /// The numbers that must pass under one engine: suites of which a test ran, tests, and cases.
@@ -143,7 +174,7 @@ fn suites(whose: &str, root: Option<PathBuf>, expected: Expected) -> Trial {
     let ignored = root.is_none();
     let test = move || match &root {
         Some(root) => verify(root, expected),
-        None => Err("GATEKEEPER_LIBRARY names no checkout of the policy library".into()),
+        None => Err(NO_LIBRARY.into()),
     };
     Trial::test(name, test).with_ignored_flag(ignored)
 }
