@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use duck_types::contract::{Contract, ContractSpec, FieldSpec, FieldType, Scope};
+use duck_types::contract::{Contract, ContractScope, ContractSpec, FieldSpec, FieldType};
 use duck_types::{DuckType, duck_path};
 use kube::core::DynamicObject;
 use serde::Deserialize;
@@ -68,7 +68,7 @@ fn contract() -> Contract<Infrastructure> {
     Contract::new("infrastructure cluster", "cluster.x-k8s.io")
         .version::<V1Beta1>("v1beta1", [ready()])
         .version::<V1Beta2>("v1beta2", [provisioned()])
-        .scope(Scope::Namespaced)
+        .scope(ContractScope::Namespaced)
 }
 
 fn ready() -> FieldSpec {

@@ -37,7 +37,7 @@ struct Arguments {
     /// Starts a control plane instead of taking the cluster of the kubeconfig.
     #[arg(long)]
     demo: bool,
-    /// What the program declares.
+    /// The program's declaration.
     #[command(flatten)]
     declared: Declared,
 }

@@ -34,7 +34,7 @@ pub struct Arguments {
     /// Prints the CustomResourceDefinitions and ends.
     #[arg(long)]
     pub definitions: bool,
-    /// What the controllers declare.
+    /// The controllers' declarations.
     #[command(flatten)]
     pub declared: Declared,
     /// Runs one controller instead of all.

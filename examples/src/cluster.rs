@@ -104,7 +104,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// What the API server answers, or silence for 30 seconds.
+    /// Errors of the API server, or silence for 30 seconds.
     pub async fn apply<K>(&self, name: &str, fields: Value) -> Result<K>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
@@ -155,7 +155,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// What the API server answers, or silence for 30 seconds.
+    /// Errors of the API server, or silence for 30 seconds.
     pub async fn delete<K: Applied>(&self, api: &Api<K>, object: &K) -> Result<bool> {
         let as_read = Preconditions { uid: object.uid(), resource_version: object.resource_version() };
         let parameters = DeleteParams::default().preconditions(as_read);
@@ -170,7 +170,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// What the API server answers.
+    /// Errors of the API server.
     pub async fn is_live<K: Applied>(&self, api: &Api<K>, object: &K) -> Result<bool> {
         let found = bounded(api.get_opt(&object.name_any())).await?;
         let is_same = |found: &K| found.uid() == object.uid();
@@ -230,7 +230,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// What the API server answers, or 30 seconds without the definition being established.
+    /// Errors of the API server, or 30 seconds without the definition being established.
     pub async fn install(&self, definitions: &[CustomResourceDefinition]) -> Result<()> {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for definition in definitions {

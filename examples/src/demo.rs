@@ -151,7 +151,7 @@ impl Demo {
     ///
     /// # Errors
     ///
-    /// What the API server answers.
+    /// Errors of the API server.
     pub async fn delete<K>(&self, name: &str) -> Result<()>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,

@@ -52,7 +52,7 @@ pub trait Pattern {
 ///
 /// # Errors
 ///
-/// What went wrong, for the terminal; the exit code is 1 then.
+/// The error, for the terminal; the exit code is 1 then.
 pub async fn run<P: Pattern>() -> Result<()> {
     let arguments = Arguments::parse();
     let namespace = &arguments.namespace;

@@ -3,7 +3,7 @@
 //! A provider labels its definition `contract.example.com/<contract version>: <API versions that keep it>`, and mounts
 //! [`fragment`] into its schema. The core reads both versions as one [`Infrastructure`].
 
-use duck_types::contract::{Contract, ContractError, FieldSpec, FieldType, Provider, Scope};
+use duck_types::contract::{Contract, ContractError, ContractScope, FieldSpec, FieldType, Provider};
 use duck_types::{DuckType, duck_path};
 use kube::api::DynamicObject;
 use serde::Deserialize;
@@ -102,7 +102,7 @@ pub(crate) fn contract() -> Contract<Infrastructure> {
     Contract::new("infrastructure of a Machine", LABEL)
         .version::<V1>("v1", [provider_id(), provisioned(), failure_reason, failure_message])
         .version::<V2>("v2", [provider_id(), provisioned(), failure])
-        .scope(Scope::Namespaced)
+        .scope(ContractScope::Namespaced)
 }
 
 /// Reads the object of a provider; one without any of the fields has not begun.

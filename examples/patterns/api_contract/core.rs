@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use controller_declaration::{Access, Declaration};
-use duck_types::contract::{Contract, Provider, Verdict};
+use duck_types::contract::{Contract, ContractVerdict, Provider};
 use examples::cluster::bounded;
 use examples::{Cluster, Condition, drive};
 use futures::stream;
@@ -179,7 +179,7 @@ impl Core {
             return refused(NOT_FOUND, format!("install the provider that defines {kind} in {api_group}"));
         };
         let crd = crd.to_value().unwrap_or_default();
-        if let Verdict::Violations(broken) = self.contract.spec().check_crd(&crd).verdict() {
+        if let ContractVerdict::Violations(broken) = self.contract.spec().check_crd(&crd).verdict() {
             let broken: Vec<_> = broken.iter().map(ToString::to_string).collect();
             return refused("ContractBroken", broken.join("; "));
         }

@@ -75,7 +75,7 @@ pub(crate) struct ExtensionStatus {
     /// True from the first discovery call on that the plug-in has answered.
     #[serde(default)]
     pub(crate) discovered: bool,
-    /// What each process of the controller knows.
+    /// The status as each process of the controller knows it.
     #[serde(default)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["id"]))]
     pub(crate) by_pod: Vec<Instance>,

@@ -1,4 +1,4 @@
-//! What this process of the controller knows about each plug-in. A circuit and its places are those of one process, so each
+//! This process's knowledge about each plug-in. A circuit and its places are those of one process, so each
 //! reports its own.
 
 use std::collections::HashMap;
@@ -21,11 +21,11 @@ pub(crate) const RESOURCE: &str = "podreports";
 pub(crate) struct Reports {
     cluster: Cluster,
     reporter: StatusReporter,
-    /// What was printed last.
+    /// The line that was printed last.
     said: Mutex<HashMap<ParentKey, String>>,
 }
 
-/// Why a plug-in is not called, or not where its Extension says: one word, and a sentence.
+/// The reason why a plug-in is not called, or not where its Extension says: one word, and a sentence.
 pub(crate) type Reason = (&'static str, String);
 
 /// The pod that this process runs in, or this process where the downward API names none.

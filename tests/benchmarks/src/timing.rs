@@ -1,6 +1,6 @@
 //! Interleaved rounds: every contender runs for about the same time, one after the other, again and again.
 //!
-//! What disturbs the machine for longer than one turn disturbs all contenders alike. It knows no contender.
+//! A disturbance of the machine that lasts longer than one turn disturbs all contenders alike. It knows no contender.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! The judge of reviews answers: violations with their action, what could not be added, and a template's CRD.
 //!
-//! What our own framework answers to the same questions is compared where that framework is tested.
+//! The answers of our own framework to the same questions are compared where that framework is tested.
 
 #![allow(
     clippy::arithmetic_side_effects,

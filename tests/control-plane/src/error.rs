@@ -59,7 +59,7 @@ pub enum Error {
     /// A key or a certificate could not be made.
     #[error("could not make a certificate for {subject}")]
     Certificate {
-        /// Whose certificate.
+        /// The name of the certificate's owner.
         subject: String,
         /// The certificate library's answer.
         source: rcgen::Error,

@@ -90,7 +90,7 @@ async fn the_form_of_a_rule_is_judged_as_the_server_judges_it() {
     assert!(differing.is_empty(), "{} differ:\n{}", differing.len(), differing.join("\n\n"));
 }
 
-/// Where a rule stands, and what it costs there.
+/// The place of a rule, and its cost there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn placement_and_cost_are_judged_as_the_server_judges_them() {
     let client = ControlPlane::shared().await.unwrap().client().unwrap();

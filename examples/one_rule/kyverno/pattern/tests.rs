@@ -27,7 +27,7 @@ fn a_key_must_be_there_and_null_must_not() {
     check(json!({"a": null}), json!({}), "pass");
 }
 
-/// What is not a text in the pattern: what the value may be, and what it may not.
+/// Patterns that are not text: values that match, and values that do not.
 #[test]
 fn numbers_booleans_and_null() {
     for (pattern, good, bad) in [
