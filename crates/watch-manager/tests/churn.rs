@@ -75,7 +75,7 @@ impl Dice {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_view_is_a_fresh_list_at_the_end() {
-    let seconds = std::env::var("WATCH_MANAGER_CHURN_SECONDS").map_or(60, |text| text.parse().unwrap());
+    let seconds = std::env::var("WATCH_MANAGER_CHURN_SECONDS").map_or(30, |text| text.parse().unwrap());
     let mut plane =
         Options::default().api_server_flag("--etcd-compaction-interval=5s").start().await.unwrap();
     let client = plane.client().unwrap();

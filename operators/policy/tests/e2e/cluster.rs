@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use control_plane::ControlPlane;
 use tokio::io::AsyncWriteExt;
-use tokio::time::{interval, timeout};
+use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use crate::operator::{Operator, PATIENCE};
 use crate::rights;
@@ -20,6 +20,13 @@ pub(crate) struct Cluster {
     folder: tempfile::TempDir,
     /// Leads to the API server as the operator's own account, with the rights that it is shipped with.
     pub(crate) shipped: PathBuf,
+}
+
+/// Between two questions that start a program each: it must not take the processor from what is waited for.
+pub(crate) fn pauses() -> Interval {
+    let mut ticks = interval(Duration::from_millis(250));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 impl Drop for Cluster {
@@ -95,7 +102,7 @@ impl Cluster {
     pub(crate) async fn until(&self, what: &[&str], jsonpath: &str, expected: &str) {
         let format = format!("jsonpath={jsonpath}");
         let reading = async {
-            let mut ticks = interval(Duration::from_millis(100));
+            let mut ticks = pauses();
             while self.kubectl(&[&["get"], what, &["-o", &format]].concat()).await.stdout != expected {
                 ticks.tick().await;
             }

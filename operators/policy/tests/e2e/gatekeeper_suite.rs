@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tokio::time::{interval, timeout};
+use tokio::time::timeout;
 
-use crate::cluster::{Answer, NAMESPACE};
+use crate::cluster::{Answer, NAMESPACE, pauses};
 use crate::fleet::{Fleet, PODS};
 use crate::gatekeeper::file;
 use crate::https::{Connection, authority, post};
@@ -226,7 +226,7 @@ async fn events(suite: &Suite) {
         let kinds = "{.items[*].metadata.annotations.constraint_kind}";
         let format = format!("jsonpath={kinds}");
         let asking = async {
-            let mut ticks = interval(Duration::from_millis(100));
+            let mut ticks = pauses();
             while !suite
                 .fleet
                 .cluster

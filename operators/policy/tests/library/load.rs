@@ -1,16 +1,18 @@
 //! Load on the webhook, beside Gatekeeper's on the same cluster with the same policies: requests a second, latency and memory at
 //! several numbers of connections, in turns; then the same with 500 policies of another kind, and a start with all of them.
 //!
-//! Run it with `--release`, on a machine that does nothing else. Each server has one core, the first, and the client another one, so that
-//! the client does not take the time of what it measures. Needs `taskset`.
+//! Run it with `--release`, on a machine that does nothing else. Each server has one core, the first, and everything else another one, so
+//! that the client and the control plane do not take the time of what is measured. Needs `taskset`.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use admission_server::ServingCertificate;
+use control_plane::Component;
 use futures::future::join_all;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::audit::pod;
 use crate::audit_costs::Cost;
@@ -28,6 +30,26 @@ const PAIRS: usize = 5;
 const PODS: usize = 100;
 /// The core of the servers.
 const SERVER: &str = "0";
+const COMPONENTS: [Component; 3] = [Component::Etcd, Component::ApiServer, Component::ControllerManager];
+
+/// A task that never waits. It keeps the client's core from halting, because to wake a virtual one takes as long as some reviews do.
+struct Awake(JoinHandle<()>);
+
+impl Awake {
+    fn begin() -> Self {
+        Self(tokio::spawn(async {
+            loop {
+                tokio::task::yield_now().await;
+            }
+        }))
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 /// Moves all threads of a process to these cores.
 fn pin(process: u32, cores: &str) {
@@ -171,16 +193,21 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     let reviews = reviews();
     alike(&ours, &theirs, &reviews).await;
     let last = last_core();
-    pin(std::process::id(), &format!("{}-{last}", last.min(1)));
+    let others = COMPONENTS.map(|component| cluster.plane.process_id(component).unwrap());
+    for process in others.into_iter().chain([std::process::id()]) {
+        pin(process, &format!("{}-{last}", last.min(1)));
+    }
     for target in [&ours, &theirs] {
         pin(target.process, SERVER);
     }
+    let awake = Awake::begin();
     let mut before = 0.0;
     for connections in CONNECTIONS {
         before = paired(&theirs, &ours, &reviews, connections).await;
     }
-    drop(served);
+    drop((served, awake));
     add_others(&cluster).await;
+    let awake = Awake::begin();
     let mut rounds = Vec::new();
     for _ in 0..PAIRS {
         rounds.push(ours.load(&reviews, MANY, round()).await);
@@ -191,9 +218,12 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
         after.a_second / before
     );
     after.show(ours.name);
+    drop(awake);
     operator.stop().await;
     // A program that is started has the cores of the one that starts it.
-    pin(std::process::id(), &format!("{SERVER}-{last}"));
+    for process in others.into_iter().chain([std::process::id()]) {
+        pin(process, &format!("{SERVER}-{last}"));
+    }
     start(&cluster).await;
 }
 
