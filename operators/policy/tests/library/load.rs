@@ -1,5 +1,6 @@
 //! Load on the webhook, beside Gatekeeper's on the same cluster with the same policies: requests a second, latency and memory at
-//! several numbers of connections, in turns; then the same with 500 policies of another kind, and a start with all of them.
+//! several numbers of connections, in turns; then in turns with a process that has 500 policies of another kind as well, on a cluster
+//! of its own, and a start with all of them.
 //!
 //! Run it with `--release`, on a machine that does nothing else. Each server has one core, the first, and everything else another one, so
 //! that the client and the control plane do not take the time of what is measured. Needs `taskset`.
@@ -18,7 +19,7 @@ use crate::audit::pod;
 use crate::audit_costs::Cost;
 use crate::cluster::Cluster;
 use crate::https::{Connection, authority, post};
-use crate::start::{OTHERS, add_library, add_others, start};
+use crate::start::{add_library, add_others, start};
 use crate::{gatekeeper, gatekeeper_process};
 
 /// Connections of each round.
@@ -30,7 +31,6 @@ const PAIRS: usize = 5;
 const PODS: usize = 100;
 /// The core of the servers.
 const SERVER: &str = "0";
-const COMPONENTS: [Component; 3] = [Component::Etcd, Component::ApiServer, Component::ControllerManager];
 
 /// A task that never waits. It keeps the client's core from halting, because to wake a virtual one takes as long as some reviews do.
 struct Awake(JoinHandle<()>);
@@ -193,38 +193,58 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     let reviews = reviews();
     alike(&ours, &theirs, &reviews).await;
     let last = last_core();
-    let others = COMPONENTS.map(|component| cluster.plane.process_id(component).unwrap());
-    for process in others.into_iter().chain([std::process::id()]) {
-        pin(process, &format!("{}-{last}", last.min(1)));
+    let apart = format!("{}-{last}", last.min(1));
+    for process in components(&cluster).into_iter().chain([std::process::id()]) {
+        pin(process, &apart);
     }
     for target in [&ours, &theirs] {
         pin(target.process, SERVER);
     }
     let awake = Awake::begin();
-    let mut before = 0.0;
     for connections in CONNECTIONS {
-        before = paired(&theirs, &ours, &reviews, connections).await;
+        paired(&theirs, &ours, &reviews, connections).await;
     }
     drop((served, awake));
-    add_others(&cluster).await;
-    let awake = Awake::begin();
-    let mut rounds = Vec::new();
-    for _ in 0..PAIRS {
-        rounds.push(ours.load(&reviews, MANY, round()).await);
-    }
-    let after = middle(rounds, |round| round.a_second);
-    println!(
-        "with {OTHERS} policies of another kind: {:.3} of the requests a second",
-        after.a_second / before
-    );
-    after.show(ours.name);
-    drop(awake);
+    // What is started from here on has all cores at first.
+    pin(std::process::id(), &format!("{SERVER}-{last}"));
+    let larger = Cluster::start().await;
+    beside_others(&larger, &ours, &reviews, root, &apart).await;
     operator.stop().await;
-    // A program that is started has the cores of the one that starts it.
-    for process in others.into_iter().chain([std::process::id()]) {
+    for process in components(&larger).into_iter().chain([std::process::id()]) {
         pin(process, &format!("{SERVER}-{last}"));
     }
-    start(&cluster).await;
+    start(&larger).await;
+}
+
+/// The processes of a control plane.
+fn components(cluster: &Cluster) -> [u32; 3] {
+    [Component::Etcd, Component::ApiServer, Component::ControllerManager]
+        .map(|component| cluster.plane.process_id(component).unwrap())
+}
+
+/// Fills `larger` with the library and 500 policies of another kind, and loads its operator in turns with `ours`, which has the library
+/// alone. A cluster each, so that both exist at the same time: a minute later the same process may be a tenth slower.
+async fn beside_others(larger: &Cluster, ours: &Target<'_>, reviews: &[String], root: &Path, apart: &str) {
+    let operator = larger.operator().await;
+    larger.must(&["create", "namespace", "generated"]).await;
+    add_library(larger, root).await;
+    add_others(larger).await;
+    let trusted = authority(larger).await;
+    let with_others = Target {
+        name: "with 500 policies of another kind",
+        address: &operator.webhook,
+        trusted: &trusted,
+        process: operator.child.id().unwrap(),
+    };
+    assert_eq!(with_others.answers(reviews).await, ours.answers(reviews).await);
+    for process in components(larger).into_iter().chain([std::process::id()]) {
+        pin(process, apart);
+    }
+    pin(with_others.process, SERVER);
+    let awake = Awake::begin();
+    paired(ours, &with_others, reviews, MANY).await;
+    drop(awake);
+    operator.stop().await;
 }
 
 /// The one in the middle of their order by `of`.
@@ -233,26 +253,25 @@ fn middle<T>(mut all: Vec<T>, of: impl Fn(&T) -> f64) -> T {
     all.swap_remove(all.len() / 2)
 }
 
-/// Loads both in turns, and shows the pair in the middle. Returns its requests a second here.
-async fn paired(theirs: &Target<'_>, ours: &Target<'_>, reviews: &[String], connections: usize) -> f64 {
+/// Loads both in turns, and shows the pair in the middle.
+async fn paired(theirs: &Target<'_>, ours: &Target<'_>, reviews: &[String], connections: usize) {
     let mut pairs = Vec::new();
     for _ in 0..PAIRS {
         let one = theirs.load(reviews, connections, round()).await;
         pairs.push((one, ours.load(reviews, connections, round()).await));
     }
     let times = |(one, other): &(Round, Round)| other.a_second / one.a_second;
-    let all: Vec<_> = pairs.iter().map(|pair| format!("{:.1}", times(pair))).collect();
+    let all: Vec<_> = pairs.iter().map(|pair| format!("{:.2}", times(pair))).collect();
     let pair = middle(pairs, times);
     let (one, other) = &pair;
     println!(
-        "{connections} connections: {:.1} times the requests (in turn {}), p99 1/{:.1}",
+        "{connections} connections: {:.2} times the requests (in turn {}), p99 1/{:.1}",
         times(&pair),
         all.join(", "),
         one.p99() / other.p99()
     );
     one.show(theirs.name);
     other.show(ours.name);
-    other.a_second
 }
 
 /// Waits until Gatekeeper has what is in force here, which it does not report, and compares all answers.

@@ -13,7 +13,7 @@ use crate::audit_costs::{Cost, Requests};
 use crate::cluster::Cluster;
 
 /// Policies for another kind than those of the library.
-pub(crate) const OTHERS: usize = 500;
+const OTHERS: usize = 500;
 
 /// Starts that are measured; `WEBTROLLER_STARTS` sets it, 3 by default.
 fn starts() -> usize {
