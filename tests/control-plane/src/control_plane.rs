@@ -162,6 +162,9 @@ impl ControlPlane {
     pub fn kubectl(&self) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(self.launch.kubectl());
         command.env("KUBERC", "off");
+        // It takes a third of the processor time of tests that ask it often, and a third less with these: it ends before the garbage
+        // collector would be of use.
+        command.envs([("GOGC", "off"), ("GOMEMLIMIT", "256MiB"), ("GOMAXPROCS", "1")]);
         command
             .env("KUBECONFIG", &self.launch.kubeconfig)
             .env("KUBECACHEDIR", self.launch.folder.join("kubectl"));
