@@ -158,7 +158,7 @@ fn sort(error: impl Borrow<Error>) -> SourceError {
 /// The failure with its causes, each once. kube's message is the name of the error.
 fn cut_off(what: &str, cause: &(dyn std::error::Error + 'static)) -> SourceError {
     let mut text = what.to_owned();
-    for cause in std::iter::successors(Some(cause), |cause| cause.source()) {
+    for cause in events::causes(cause) {
         let cause = cause.to_string();
         if !text.contains(&cause) {
             text = format!("{text}: {cause}");

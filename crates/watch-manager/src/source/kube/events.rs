@@ -50,11 +50,17 @@ fn no_event(line: &str, error: &serde_json::Error) -> SourceError {
 
 /// The server has ended the watch without the last chunk, as it does after its timeout.
 fn is_cut_short(error: &std::io::Error) -> bool {
-    let error = error as &(dyn StdError + 'static);
-    std::iter::successors(Some(error), |cause| cause_of(*cause)).any(|cause| {
+    causes(error).any(|cause| {
         let kind = cause.downcast_ref().map(std::io::Error::kind);
         kind == Some(ErrorKind::UnexpectedEof) || cause.to_string().contains("unexpected EOF during chunk")
     })
+}
+
+/// The error, the error that it wraps, and so on.
+pub(super) fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| cause_of(*error))
 }
 
 /// The error that `error` wraps. `source` of an [`std::io::Error`] passes over it.
