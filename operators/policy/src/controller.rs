@@ -21,6 +21,7 @@ mod upkeep;
 mod webhook_configuration;
 
 pub use former::FormerRegistrations;
+pub(crate) use ingest::gauge_value;
 pub use ingest::{Ingest, Registrars, Wiring};
 pub use install::{InstallError, OwnCrds};
 pub use kinds::{NAMESPACE, OtherVersions, TEMPLATE};

@@ -13,6 +13,8 @@ mod placing;
 mod sources;
 mod templates;
 
+pub(crate) use gauges::gauge_value;
+
 use pod_status::readiness::Failure;
 use std::time::Duration;
 

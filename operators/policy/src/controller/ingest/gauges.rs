@@ -76,6 +76,10 @@ pub(super) fn forget_synced(kind: &str) {
 fn set(name: &'static str, labels: &[(&'static str, &str)], count: usize) {
     let labels: Vec<_> =
         labels.iter().map(|(key, value)| metrics::Label::new(*key, (*value).to_owned())).collect();
-    // A gauge is an f64; a count above u32::MAX is shown as u32::MAX.
-    metrics::gauge!(name, labels).set(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
+    metrics::gauge!(name, labels).set(gauge_value(count));
+}
+
+/// The value of a gauge that counts; `u32::MAX` for more than that.
+pub(crate) fn gauge_value(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

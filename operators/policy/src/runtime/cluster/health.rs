@@ -8,7 +8,7 @@ use pod_status::readiness::ReadinessTracker;
 use tokio::sync::watch;
 use watch_manager::WatchManager;
 
-use crate::controller::stale_watches;
+use crate::controller::{gauge_value, stale_watches};
 use crate::enforce::Records;
 use crate::handle::PolicyHandle;
 use crate::runtime::RunError;
@@ -80,11 +80,9 @@ impl Cluster {
 fn count_watches(manager: &WatchManager) {
     let watched = manager.watched();
     let is_ready = |gvk: &&_| manager.status(gvk).is_some_and(|status| status.is_ready());
-    // A gauge is an f64.
-    let gauge = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-    metrics::gauge!("gatekeeper_watch_manager_intended_watch_gvk").set(gauge(watched.len()));
+    metrics::gauge!("gatekeeper_watch_manager_intended_watch_gvk").set(gauge_value(watched.len()));
     metrics::gauge!("gatekeeper_watch_manager_watched_gvk")
-        .set(gauge(watched.iter().filter(is_ready).count()));
+        .set(gauge_value(watched.iter().filter(is_ready).count()));
 }
 
 /// Reasons why the pod does not serve yet, once everything is started.
@@ -98,7 +96,6 @@ fn missing(tracker: &ReadinessTracker, is_ready: bool, watches: &WatchManager) -
 
 /// Shows at `/metrics` what readiness sees.
 fn note_stale(stale: Vec<String>) -> Vec<String> {
-    metrics::gauge!("webtroller_stale_watches")
-        .set(f64::from(u32::try_from(stale.len()).unwrap_or(u32::MAX)));
+    metrics::gauge!("webtroller_stale_watches").set(gauge_value(stale.len()));
     stale
 }
