@@ -13,7 +13,7 @@ use control_plane::Component;
 use futures::future::join_all;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::audit::pod;
 use crate::audit_costs::Cost;
@@ -32,23 +32,14 @@ const PODS: usize = 100;
 /// The core of the servers.
 const SERVER: &str = "0";
 
-/// A task that never waits. It keeps the client's core from halting, because to wake a virtual one takes as long as some reviews do.
-struct Awake(JoinHandle<()>);
-
-impl Awake {
-    fn begin() -> Self {
-        Self(tokio::spawn(async {
-            loop {
-                tokio::task::yield_now().await;
-            }
-        }))
-    }
-}
-
-impl Drop for Awake {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// Starts a task that never waits. Until it is dropped, it keeps the client's core from halting, because to wake a virtual one takes as
+/// long as some reviews do.
+fn keep_awake() -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async {
+        loop {
+            tokio::task::yield_now().await;
+        }
+    }))
 }
 
 /// Moves all threads of a process to these cores.
@@ -193,33 +184,31 @@ pub(crate) async fn beside_gatekeeper(root: &Path) {
     let reviews = reviews();
     alike(&ours, &theirs, &reviews).await;
     let last = last_core();
-    let apart = format!("{}-{last}", last.min(1));
-    for process in components(&cluster).into_iter().chain([std::process::id()]) {
-        pin(process, &apart);
-    }
+    let (all, apart) = (format!("{SERVER}-{last}"), format!("{}-{last}", last.min(1)));
+    pin_others(&cluster, &apart);
     for target in [&ours, &theirs] {
         pin(target.process, SERVER);
     }
-    let awake = Awake::begin();
+    let awake = keep_awake();
     for connections in CONNECTIONS {
         paired(&theirs, &ours, &reviews, connections).await;
     }
     drop((served, awake));
     // What is started from here on has all cores at first.
-    pin(std::process::id(), &format!("{SERVER}-{last}"));
+    pin(std::process::id(), &all);
     let larger = Cluster::start().await;
     beside_others(&larger, &ours, &reviews, root, &apart).await;
     operator.stop().await;
-    for process in components(&larger).into_iter().chain([std::process::id()]) {
-        pin(process, &format!("{SERVER}-{last}"));
-    }
+    pin_others(&larger, &all);
     start(&larger).await;
 }
 
-/// The processes of a control plane.
-fn components(cluster: &Cluster) -> [u32; 3] {
-    [Component::Etcd, Component::ApiServer, Component::ControllerManager]
-        .map(|component| cluster.plane.process_id(component).unwrap())
+/// Moves the client and a control plane to these cores.
+fn pin_others(cluster: &Cluster, cores: &str) {
+    for component in [Component::Etcd, Component::ApiServer, Component::ControllerManager] {
+        pin(cluster.plane.process_id(component).unwrap(), cores);
+    }
+    pin(std::process::id(), cores);
 }
 
 /// Fills `larger` with the library and 500 policies of another kind, and loads its operator in turns with `ours`, which has the library
@@ -237,11 +226,9 @@ async fn beside_others(larger: &Cluster, ours: &Target<'_>, reviews: &[String], 
         process: operator.child.id().unwrap(),
     };
     assert_eq!(with_others.answers(reviews).await, ours.answers(reviews).await);
-    for process in components(larger).into_iter().chain([std::process::id()]) {
-        pin(process, apart);
-    }
+    pin_others(larger, apart);
     pin(with_others.process, SERVER);
-    let awake = Awake::begin();
+    let awake = keep_awake();
     paired(ours, &with_others, reviews, MANY).await;
     drop(awake);
     operator.stop().await;
