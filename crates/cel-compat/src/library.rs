@@ -73,7 +73,7 @@ pub(crate) fn time_of(function: &str, text: &str) -> Option<Value> {
 /// Checks that a regular expression compiles.
 ///
 /// # Errors
-/// When the pattern is invalid.
+/// The pattern is invalid.
 pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
     pattern::check(pattern)
 }

@@ -11,12 +11,12 @@ use crate::parent::ParentRef;
 pub(crate) struct Echoes {
     /// The version of each parent that was written or read for the last decision.
     decided: BTreeMap<ParentRef, String>,
-    /// Versions that were told while a decision was under way, which may be the one that it writes.
+    /// Versions that arrived while a decision was under way, which may be the one that it writes.
     early: BTreeMap<ParentRef, String>,
 }
 
 impl Echoes {
-    /// Returns true if this version of a parent is to be decided about now. If a decision is under way, `settled` says so.
+    /// Returns true if this version of a parent is to be decided about now. If a decision is under way, [`Self::settled`] returns that later.
     pub(crate) fn is_new(&mut self, parent: &ParentRef, version: Option<String>, is_busy: bool) -> bool {
         match version {
             Some(version) if self.decided.get(parent) == Some(&version) => false,
@@ -29,7 +29,7 @@ impl Echoes {
     }
 
     /// Notes the end of a decision, which has left the parent at this version, if it is known. Returns true if another one
-    /// was told meanwhile.
+    /// arrived meanwhile.
     pub(crate) fn settled(&mut self, parent: &ParentRef, version: Option<String>) -> bool {
         let is_other = self.early.remove(parent).is_some_and(|early| Some(&early) != version.as_ref());
         match version {

@@ -60,7 +60,7 @@ impl Stored {
         Self { status, list, is_ours }
     }
 
-    /// Returns true if it says nothing about whether the parent is in force.
+    /// Returns true if it has neither a condition nor the entry of a pod.
     pub(crate) fn is_empty(&self) -> bool {
         self.conditions().is_empty() && self.status.get("byPod").is_none()
     }

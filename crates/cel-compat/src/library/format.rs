@@ -72,7 +72,7 @@ fn template_index(arguments: &[Value], left: usize) -> usize {
 /// The verbs of a template, one for each value it takes.
 ///
 /// # Errors
-/// When the template is malformed.
+/// The template is malformed.
 pub(in super::super) fn verbs(template: &str) -> Result<Vec<char>, String> {
     let mut verbs = Vec::new();
     let mut rest = template;

@@ -9,13 +9,13 @@ use crate::standings::Standing;
 pub(crate) enum Written {
     /// The stored status is right.
     Done(Box<Standing>, Next),
-    /// There is no such parent any more.
+    /// The parent does not exist.
     Gone,
     /// The parent was written by another client after it was read.
     Stale,
     /// The parent is there, and its kind has no subresource `status`: its status cannot be written.
     NoSubresource {
-        /// The stored status, which cannot be corrected, says `Enforced=True`.
+        /// The stored status is `Enforced=True`, and cannot be corrected.
         claims: bool,
     },
 }

@@ -34,7 +34,7 @@ pub(super) fn compile(rule: &Value, declaration: &TypeDeclaration) -> Compiled {
 /// Compiles the expressions of a rule in the environment of its node.
 ///
 /// # Errors
-/// The server's reason not to compile the rule; `None` where only the server can tell.
+/// The server's compile error; `None` if only the server can decide whether the rule compiles.
 pub(super) fn program(rule: &Value, environment: &Environment) -> Result<Program, Option<String>> {
     let text = |field: &str| rule.get(field).and_then(Value::as_str).unwrap_or_default();
     let compiled = CONDITION.compile(environment, text("rule"))?;

@@ -1,4 +1,4 @@
-//! Says which reviews are judged at once, on the thread that has read them: a short review takes less time than to wake
+//! Decides which reviews are judged at once, on the thread that has read them: a short review takes less time than to wake
 //! another thread for it and to be woken by that.
 //!
 //! The thread keeps connections alive as well, so it is not lent for long: to one review at a time, to none that is

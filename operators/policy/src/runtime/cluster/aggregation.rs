@@ -1,4 +1,4 @@
-//! Folding everybody's reports into statuses, and when this pod begins with it.
+//! The aggregation of all pods' reports into statuses, and when this pod begins with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::controller::shapes;
 use super::Cluster;
 use super::status_watches::StatusWatches;
 
-/// A pod that has not ingested everything by then is going to need longer, and its statuses say why.
+/// A pod that has not ingested everything by then is going to need longer, and its statuses give the reason.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The webhook's registration is looked at within this time, if the API server answers.
@@ -52,7 +52,7 @@ pub(super) async fn aggregate(aggregator: Aggregator, begin: Beginning, shutdown
 }
 
 impl Beginning {
-    /// Returns when the reports say what they will go on saying, or cannot.
+    /// Returns once the reports are complete and stored, or cannot be.
     async fn reported(mut self) {
         if self.tracker.ready().wait_for(|readiness| readiness.is_ready()).await.is_err() {
             return;

@@ -48,7 +48,7 @@ pub(super) struct Hosts {
 /// Reads the certificates of the Secret; makes them where it is absent, empty, or webtroller's own and unusable.
 ///
 /// # Errors
-/// When another program's Secret cannot be used: it is not overwritten.
+/// The Secret belongs to another program and has no usable certificate. It is not overwritten.
 pub(super) async fn ensure(
     api: &Api<Secret>,
     name: &str,

@@ -174,7 +174,7 @@ impl Server {
             .keep_alive_timeout(PING_ANSWER)
             .keep_alive_while_idle(true);
         let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
-        // Each watch on it is told what ended it.
+        // The error is not lost: each watch on the connection ends with it.
         let driver = tokio::spawn(async move { connection.await.unwrap_or_default() });
         Ok(Spoken::Http2(sender, Arc::new(AbortOnDropHandle::new(driver))))
     }

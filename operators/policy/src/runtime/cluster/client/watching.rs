@@ -1,4 +1,4 @@
-//! Sends watches over connections that they share, where the API server speaks HTTP/2, and ends those that say nothing.
+//! Sends watches over connections that they share, where the API server speaks HTTP/2, and ends those that are silent for too long.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Says `frames` words, one a minute, and then nothing.
+    /// Sends `frames` frames, one a minute, and then nothing.
     struct Slow {
         frames: usize,
         minutes: Interval,

@@ -1,4 +1,4 @@
-//! Against a server of this process that speaks TLS, and HTTP/2 where it is told to.
+//! Against a server of this process that speaks TLS, with the protocols that a test lists.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
