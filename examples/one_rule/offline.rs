@@ -88,7 +88,7 @@ impl Offline {
         let (parameters, inventory) = (Json::from_value(&Value::Null)?, Inventory::default());
         let case = Case { review, parameters: &parameters, inventory: &inventory };
         let found = self.native.evaluate(&case, &Budget::default())?;
-        Ok(found.into_iter().next().map_or(Verdict::Admitted, |finding| Verdict::Denied(finding.message)))
+        Ok(found.into_iter().next().map_or(Verdict::Admitted, |violation| Verdict::Denied(violation.message)))
     }
 }
 

@@ -100,7 +100,7 @@ impl ServingCertificate {
         })
     }
 
-    /// Checks that a client that trusts `authority` accepts the certificate for `host` at the time `now`, and that the
+    /// Checks that a client that trusts `pem` accepts the certificate for `host` at the time `now`, and that the
     /// key fits. Without an authority only the key is checked.
     ///
     /// # Errors

@@ -7,8 +7,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::eviction::{Admission, Peer, Phase, Roster};
 use crate::limits::Limits;
-use crate::roster::{Admission, Peer, Phase, Roster};
 
 /// A roster whose evictions reach the evicted.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::roster::Peer;
+use crate::eviction::Peer;
 
 /// The first bytes of each body are not counted, so that ordinary reviews pass while large ones fill the budget. The
 /// limit on requests bounds them.

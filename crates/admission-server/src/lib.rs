@@ -32,18 +32,18 @@
 //! It does not register webhooks, store certificates, or know any policy.
 
 mod answer;
-mod authority;
 mod body;
 mod certificate;
 mod connections;
 mod duration;
+mod eviction;
 mod handler;
 mod health;
 mod in_flight;
 mod limits;
+mod pem;
 mod request;
 mod response;
-mod roster;
 mod rotation;
 mod routes;
 mod server;
@@ -51,13 +51,13 @@ mod shutdown;
 mod tls;
 
 pub use answer::Answer;
-pub use authority::{includes_authorities, merge_authorities};
 pub use body::{Body, BodyError, ReceivedBody};
 pub use certificate::{CertificateError, ServingCertificate, client_config};
 pub use duration::parse_duration;
 pub use handler::{AdmissionHandler, mutate, validate};
 pub use health::{HealthRoutes, ReadinessCheck};
 pub use limits::Limits;
+pub use pem::{includes_authorities, merge_authorities};
 pub use request::{AdmissionRequest, DecodeError, GroupVersionKind, GroupVersionResource, User};
 pub use response::{AdmissionResponse, PatchError};
 pub use rotation::{CertificateSet, RotationTimes};

@@ -4,8 +4,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::authority::merge_authorities;
 use crate::certificate::{CertificateError, ServingCertificate, certificates};
+use crate::pem::merge_authorities;
 
 /// The lengths of the phases of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -50,7 +50,7 @@ impl Default for AdmissionRoutes {
     }
 }
 
-type Refused = (StatusCode, String);
+type HttpError = (StatusCode, String);
 
 impl AdmissionRoutes {
     /// No routes yet. Requests without `?timeout=` have 10 s, the API server's default.
@@ -77,7 +77,7 @@ impl AdmissionRoutes {
         Self { timeout, ..self }
     }
 
-    async fn admit(&self, request: Request<Body>) -> Result<Answer, Refused> {
+    async fn admit(&self, request: Request<Body>) -> Result<Answer, HttpError> {
         let arrival = Instant::now();
         let Some(handler) = self.handlers.get(request.uri().path()) else {
             return Err((StatusCode::NOT_FOUND, self.usage()));

@@ -22,9 +22,9 @@ use tokio_util::task::TaskTracker;
 use crate::answer::{Answer, overloaded};
 use crate::body::Body;
 use crate::connections::{Connection, Places};
+use crate::eviction::{Peer, Phase};
 use crate::in_flight::InFlight;
 use crate::limits::Limits;
-use crate::roster::{Peer, Phase};
 use crate::shutdown::Shutdown;
 use crate::tls::Tls;
 

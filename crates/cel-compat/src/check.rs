@@ -14,9 +14,9 @@ use std::collections::{BTreeSet, HashMap};
 use crate::value::Value;
 
 use super::cost::{self, Resolved};
-use super::declared::{field, type_name};
 use super::environment::{Environment, Expression};
 use super::issue::{Issue, Issues};
+use super::kubernetes::{field, type_name};
 use super::library;
 use super::node::{Call as CallNode, Node};
 use super::overload::overloads;

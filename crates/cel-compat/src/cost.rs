@@ -133,7 +133,8 @@ impl Estimator<'_> {
     }
 
     fn select<'e>(&mut self, expr: &'e Expr, select: &'e Select, of: Type) -> Part<'e> {
-        if of == Type::Type && expr.dotted().is_some_and(|name| super::declared::type_name(&name).is_some()) {
+        if of == Type::Type && expr.dotted().is_some_and(|name| super::kubernetes::type_name(&name).is_some())
+        {
             return Part::new(1, of);
         }
         let operand = self.cost(&select.operand);

@@ -71,16 +71,16 @@ impl<'a> Evaluation<'a> {
     }
 
     fn holds(&mut self, node: &Node) -> Result<bool, EvalError> {
-        self.look(node, as_bool)
+        self.with_value(node, as_bool)
     }
 
-    /// Looks at the value of a node.
-    fn look<T>(
+    /// Returns the result of `f` for the value of a node.
+    fn with_value<T>(
         &mut self,
         node: &Node,
-        look: impl Fn(&Value) -> Result<T, EvalError>,
+        f: impl Fn(&Value) -> Result<T, EvalError>,
     ) -> Result<T, EvalError> {
-        self.read(node, &look, |value| look(&value))
+        self.read(node, &f, |value| f(&value))
     }
 
     /// Returns the result of `placed` for the value of a node where it is, or of `made` for one that had to be computed.
@@ -130,9 +130,11 @@ impl<'a> Evaluation<'a> {
             Node::Local(_) => Err(EvalError::failed("unbound name")),
             Node::Path(path) => self.path(path),
             Node::SelectOptional { operand, field } => {
-                self.look(operand, |value| select_optional(value, field))
+                self.with_value(operand, |value| select_optional(value, field))
             }
-            Node::Has { operand, field } => self.look(operand, |value| has(value, field)).map(Value::Bool),
+            Node::Has { operand, field } => {
+                self.with_value(operand, |value| has(value, field)).map(Value::Bool)
+            }
             Node::Index(pair) => self.index(pair, false),
             Node::IndexOptional(pair) => self.index(pair, true),
             Node::Every(operands) => self.logic(operands, false),

@@ -19,16 +19,17 @@ pub(super) struct Overload {
 
 /// The ways to call the functions of one name.
 #[derive(Debug, Default)]
-struct Ways {
+struct Overloads {
     alone: Vec<Overload>,
     on_target: Vec<Overload>,
 }
 
-static TABLE: LazyLock<BTreeMap<&'static str, Ways>> = LazyLock::new(|| read(include_str!("overloads.txt")));
+static TABLE: LazyLock<BTreeMap<&'static str, Overloads>> =
+    LazyLock::new(|| read(include_str!("overloads.txt")));
 
 /// The ways to call a function on a target, or without one; empty when there are none.
 pub(super) fn overloads(name: &str, on_target: bool) -> &'static [Overload] {
-    TABLE.get(name).map_or(&[], |ways| if on_target { &ways.on_target } else { &ways.alone })
+    TABLE.get(name).map_or(&[], |overloads| if on_target { &overloads.on_target } else { &overloads.alone })
 }
 
 /// Returns true if a function of that name exists, however it is called.
@@ -36,13 +37,13 @@ pub(super) fn is_known(name: &str) -> bool {
     TABLE.contains_key(name)
 }
 
-fn read(table: &'static str) -> BTreeMap<&'static str, Ways> {
-    let mut read: BTreeMap<&'static str, Ways> = BTreeMap::new();
+fn read(table: &'static str) -> BTreeMap<&'static str, Overloads> {
+    let mut read: BTreeMap<&'static str, Overloads> = BTreeMap::new();
     for line in table.lines().filter(|line| !line.starts_with('#')) {
         if let Some((name, on_target, overload)) = overload(line) {
-            let ways = read.entry(name).or_default();
-            let ways = if on_target { &mut ways.on_target } else { &mut ways.alone };
-            ways.push(overload);
+            let overloads = read.entry(name).or_default();
+            let overloads = if on_target { &mut overloads.on_target } else { &mut overloads.alone };
+            overloads.push(overload);
         }
     }
     read

@@ -1,6 +1,6 @@
 //! The interface of policy languages: a driver compiles source code into programs.
 //!
-//! A driver knows reviews, findings and budgets; it knows no constraint kinds, no match blocks and no enforcement
+//! A driver knows reviews, violations and budgets; it knows no constraint kinds, no match blocks and no enforcement
 //! points. Referential data reaches a program with each case, as an immutable snapshot.
 
 mod cel;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::inventory::{DependencyKey, Inventory, Reads};
-use crate::review::{Finding, Json, Review, Unreadable};
+use crate::review::{Json, RawViolation, Review, Unreadable};
 
 pub use cel::{CelDriver, ValidatingPolicyDriver};
 pub use explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace};
@@ -63,7 +63,7 @@ pub trait Program: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When the policy itself fails: a conflict, a message that is not text, an exhausted budget.
-    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError>;
+    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError>;
 
     /// Returns what the program reads of the inventory, for which indexes are kept; `None` for a program that reads
     /// none of it.
@@ -126,7 +126,7 @@ pub enum EvalError {
     /// The engine gave up: a conflict between rules, or the budget.
     #[error(transparent)]
     Rego(#[from] rego_compat::EvalError),
-    /// A policy in CEL used up its budget; other errors of the language are findings.
+    /// A policy in CEL used up its budget; other errors of the language are violations.
     #[error(transparent)]
     Cel(#[from] cel_compat::EvalError),
     /// The policy's answer is not a set of objects with a `msg`.

@@ -28,7 +28,7 @@ pub enum IngestError {
     /// correct.
     #[error("{0}")]
     Crd(FieldErrors),
-    /// The code does not compile; all findings.
+    /// The code does not compile; all errors.
     #[error("{}", join(.0))]
     Compile(Vec<CompileError>),
     /// The constraint's kind has no template, or none that ever compiled. It is ingested when one does.

@@ -17,4 +17,4 @@ pub use json::{Json, Unreadable};
 pub use point::EnforcementPoint;
 pub use subject::{Review, ReviewBuilder, ReviewSource};
 pub use verdict::Verdict;
-pub use violation::{Finding, Violation};
+pub use violation::{RawViolation, Violation};

@@ -18,7 +18,7 @@ fn messages(driver: &dyn Driver, body: &str) -> Result<Vec<String>, String> {
     let parameters = Json::from_value(&json!({"list": [1, 2, 3], "text": "x"})).unwrap();
     let case = Case { review: &review, parameters: &parameters, inventory: &Inventory::default() };
     let found = program.evaluate(&case, &Budget::default()).map_err(|error| error.to_string())?;
-    let mut messages: Vec<String> = found.into_iter().map(|finding| finding.message).collect();
+    let mut messages: Vec<String> = found.into_iter().map(|violation| violation.message).collect();
     messages.sort();
     Ok(messages)
 }

@@ -8,7 +8,7 @@ use constraint_framework::IngestError;
 use constraint_framework::api::{Constraint, FieldErrors};
 use constraint_framework::driver::{Budget, Case, CompileError, Driver, EvalError, Program, RegoDriver};
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
-use constraint_framework::review::{Document, EnforcementPoint, Finding, Review};
+use constraint_framework::review::{Document, EnforcementPoint, RawViolation, Review};
 use constraint_framework::target::{AdmissionTarget, InventoryPathError, MatchError, Matcher, Route, Target};
 use serde_json::{Value, json};
 
@@ -257,7 +257,7 @@ impl Driver for Silence {
 }
 
 impl Program for Silence {
-    fn evaluate(&self, _: &Case<'_>, _: &Budget) -> Result<Vec<Finding>, EvalError> {
+    fn evaluate(&self, _: &Case<'_>, _: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         Err(EvalError::foreign("silence has no answer"))
     }
 }

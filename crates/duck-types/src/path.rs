@@ -56,10 +56,14 @@ impl DuckPath {
     pub const fn from_static(pointer: &'static str) -> Self {
         match check(pointer.as_bytes()) {
             None => Self(Segments::Pointer(pointer)),
-            Some(Fault::Empty) => panic!("a duck path names at least one field, such as /status"),
-            Some(Fault::NoSlash) => panic!("a duck path starts with a slash, such as /status/conditions"),
-            Some(Fault::Escape) => panic!("a duck path has a tilde that is followed by neither 0 nor 1"),
-            Some(Fault::Identity) => panic!(
+            Some(PointerError::Empty) => panic!("a duck path names at least one field, such as /status"),
+            Some(PointerError::NoSlash) => {
+                panic!("a duck path starts with a slash, such as /status/conditions")
+            }
+            Some(PointerError::Escape) => {
+                panic!("a duck path has a tilde that is followed by neither 0 nor 1")
+            }
+            Some(PointerError::Identity) => panic!(
                 "a duck path cannot lead into apiVersion, kind or metadata, \
                  other than labels, annotations, finalizers and ownerReferences"
             ),
@@ -146,7 +150,7 @@ macro_rules! duck_path {
     }};
 }
 
-enum Fault {
+enum PointerError {
     Empty,
     NoSlash,
     Escape,
@@ -155,17 +159,17 @@ enum Fault {
 
 /// Checks a pointer. The only place that decides about paths, at compile time and at run time; a constant
 /// function can neither allocate nor use iterators, so it works on bytes.
-const fn check(pointer: &[u8]) -> Option<Fault> {
-    let Some((first, mut rest)) = pointer.split_first() else { return Some(Fault::Empty) };
+const fn check(pointer: &[u8]) -> Option<PointerError> {
+    let Some((first, mut rest)) = pointer.split_first() else { return Some(PointerError::Empty) };
     if *first != b'/' {
-        return Some(Fault::NoSlash);
+        return Some(PointerError::NoSlash);
     }
     if is_identity(pointer) {
-        return Some(Fault::Identity);
+        return Some(PointerError::Identity);
     }
     while let Some((byte, after)) = rest.split_first() {
         if *byte == b'~' && !matches!(after.first(), Some(b'0' | b'1')) {
-            return Some(Fault::Escape);
+            return Some(PointerError::Escape);
         }
         rest = after;
     }
@@ -232,10 +236,10 @@ impl FromStr for DuckPath {
             None => {
                 Ok(Self(Segments::Owned(text.split('/').skip(1).map(|s| unescape(s).into_owned()).collect())))
             }
-            Some(Fault::Empty) => Err(PathError::Empty),
-            Some(Fault::NoSlash) => Err(PathError::NoSlash),
-            Some(Fault::Escape) => Err(PathError::Escape { path: text.to_owned() }),
-            Some(Fault::Identity) => Err(PathError::Identity { path: text.to_owned() }),
+            Some(PointerError::Empty) => Err(PathError::Empty),
+            Some(PointerError::NoSlash) => Err(PathError::NoSlash),
+            Some(PointerError::Escape) => Err(PathError::Escape { path: text.to_owned() }),
+            Some(PointerError::Identity) => Err(PathError::Identity { path: text.to_owned() }),
         }
     }
 }

@@ -53,7 +53,7 @@ impl DuckDiff {
         Stale::between::<T>(&self.identity, &self.observed, current)
     }
 
-    /// As [`DuckDiff::stale`], after the first of two patches gave `written`.
+    /// As [`DuckDiff::stale`], after the first of two patches gave `yaml`.
     #[cfg(feature = "client")]
     pub(crate) fn stale_after<T: DuckType>(
         &self,

@@ -31,7 +31,7 @@ const STEP_NANOS: u64 = 10;
 #[derive(Debug)]
 pub struct Meter {
     steps: Cell<u64>,
-    next_look: Cell<u64>,
+    next_check: Cell<u64>,
     interval: u64,
     bytes: Cell<u64>,
     calls: Cell<u32>,
@@ -53,7 +53,7 @@ impl Meter {
     pub fn with_clock_interval(budget: &Budget, interval: u64) -> Self {
         Self {
             steps: Cell::new(0),
-            next_look: Cell::new(interval.min(budget.instructions)),
+            next_check: Cell::new(interval.min(budget.instructions)),
             interval,
             bytes: Cell::new(0),
             calls: Cell::new(0),
@@ -88,11 +88,11 @@ impl Meter {
     pub fn spend(&self, steps: u64) -> Result<(), Limit> {
         let total = self.steps.get().saturating_add(steps);
         self.steps.set(total);
-        if total < self.next_look.get() { Ok(()) } else { self.look(total) }
+        if total < self.next_check.get() { Ok(()) } else { self.check(total) }
     }
 
     #[cold]
-    fn look(&self, total: u64) -> Result<(), Limit> {
+    fn check(&self, total: u64) -> Result<(), Limit> {
         if total > self.budget.instructions {
             return Err(Limit::Instructions);
         }
@@ -100,7 +100,7 @@ impl Meter {
             return Err(Limit::Time);
         }
         let next = total.saturating_add(self.interval).min(self.budget.instructions.saturating_add(1));
-        self.next_look.set(next.max(total.saturating_add(1)));
+        self.next_check.set(next.max(total.saturating_add(1)));
         Ok(())
     }
 
@@ -113,7 +113,7 @@ impl Meter {
         let calls = self.calls.get().wrapping_add(1);
         self.calls.set(calls);
         if calls.is_multiple_of(CALL_INTERVAL) {
-            self.next_look.set(self.steps.get());
+            self.next_check.set(self.steps.get());
         }
         self.spend(1)
     }
@@ -133,7 +133,7 @@ impl Meter {
             if self.started.elapsed().saturating_add(ahead) > self.budget.time.saturating_mul(2) {
                 return Err(Limit::Time);
             }
-            self.next_look.set(self.steps.get());
+            self.next_check.set(self.steps.get());
         }
         Ok(())
     }

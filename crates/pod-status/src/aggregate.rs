@@ -6,7 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Map, Value, json};
 
-use crate::activated;
+use crate::activation_decision;
 use crate::condition;
 use crate::readiness::Failure;
 use crate::report::{Entry, Member, PodError};
@@ -41,7 +41,7 @@ pub fn aggregate(
 
 /// Aggregates votes into the status of `parent`.
 pub(crate) fn decide(shape: &Shape, parent: &Parent, votes: &[Vote<'_>], now: &Time) -> Decision {
-    let activated = activated::decide(shape, parent, votes);
+    let activated = activation_decision::decide(shape, parent, votes);
     let conditions = condition::of(shape, parent, votes, &activated, now);
     let mut status = Map::from_iter([
         ("observedGeneration".to_owned(), json!(parent.generation)),

@@ -16,19 +16,20 @@ use serde_json::{Map, Value, json};
 use tracing::Span;
 
 mod applied;
-mod written;
+mod outcome;
 
-pub(crate) use self::written::{Next, Written};
+pub(crate) use self::outcome::{Next, Written};
 
-use crate::activated::{self, Activated};
+use crate::activation_decision::{self, Activated};
 use crate::aggregate::{Decision, decide, waiting_for};
 use crate::aggregator_config::AggregatorConfig;
-use crate::direct;
+use crate::decision::{Held, Job};
+use crate::direct_status;
+use crate::enforcement_states::Standing;
 use crate::epoch::Epochs;
 use crate::expected::PodEvent;
 use crate::follow::{Changes, FollowSelection, Followed};
 use crate::gatekeeper::{POD_LABEL, PodStatusKind};
-use crate::job::{Held, Job};
 use crate::name::label_value;
 use crate::pace::{LONGEST_REQUEST, answered, answered_patiently};
 use crate::pod::{self, UNFINISHED};
@@ -37,8 +38,7 @@ use crate::registration::{Registration, acknowledgement};
 use crate::report::{Member, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::report_store::{StoredEntry, about_parent};
 use crate::shape::Shape;
-use crate::standings::Standing;
-use crate::strict::lead;
+use crate::strict_rollout::lead;
 use crate::vote::{Parent, Vote, votes};
 
 /// Time for the first report about a parent that has no status.
@@ -203,8 +203,9 @@ impl Cluster {
         let mut members = Cow::Borrowed(job.count.members.as_slice());
         let (mut reports, mut applied) = (job.reports.as_slice(), Vec::new());
         if shape.direct {
-            let sorted =
-                self.sort_applied(&job.count, direct::read(shape, reference, &parent.stored.status)).await?;
+            let sorted = self
+                .sort_applied(&job.count, direct_status::read(shape, reference, &parent.stored.status))
+                .await?;
             if !sorted.dead.is_empty() {
                 return self.remove_applied(&api, &object, &parent, &sorted.dead).await;
             }
@@ -342,7 +343,7 @@ fn next(job: &Job, parent: &Parent, members: &[Member], votes: &[Vote<'_>]) -> N
     let switching = job.held.as_ref().and_then(|held| held.switching(parent)).unwrap_or_default();
     let fences = members.iter().filter_map(|member| member.ttl_seconds);
     let lead = lead(Duration::from_secs(fences.max().unwrap_or_default()));
-    let announced = activated::announce(&job.shape, parent, votes, switching, lead);
+    let announced = activation_decision::announce(&job.shape, parent, votes, switching, lead);
     let pending = parent.announced.filter(|announced| !announced.settled);
     let wake = lead.saturating_mul(2);
     Next {

@@ -9,7 +9,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Deserialize;
 
-use crate::activated::Activated;
+use crate::activation_decision::Activated;
 use crate::answer::{Answer, INGEST_ERROR, NOT_ENFORCING, NOTHING_TO_ENFORCE};
 use crate::progress;
 use crate::readiness::Failure;

@@ -15,11 +15,11 @@ use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 use tracing::{Instrument, Span, field};
 
+use crate::backoffs::Parked;
 use crate::cluster::{Cluster, Written};
-use crate::job::Job;
+use crate::decision::Job;
 use crate::membership::Count;
 use crate::parent::ParentRef;
-use crate::parked::Parked;
 
 /// Parents that are read and written at the same time.
 const CONCURRENCY: usize = 32;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::pace::answered_within;
 use crate::parent::{ParentKey, ParentRef};
 use crate::report::ReportKind;
-use crate::strict::Announced;
+use crate::strict_rollout::Announced;
 
 /// The name of the object.
 const NAME: &str = "activations";

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use crate::parked::Parked;
+use crate::backoffs::Parked;
 use crate::reason::reason;
 
 /// Requests that are under way at the same time.

@@ -14,7 +14,7 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::desired::{Write, Written};
-use crate::direct::DirectEntries;
+use crate::direct_status::DirectEntries;
 use crate::follow::{Changes, FollowSelection, Followed};
 use crate::gatekeeper::{self, PodStatusKind};
 use crate::identity::PodIdentity;

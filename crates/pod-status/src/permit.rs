@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::strict::Schedule;
+use crate::strict_rollout::Schedule;
 
 /// The reason why the process must not answer as an enforcing pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

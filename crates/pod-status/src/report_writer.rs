@@ -10,17 +10,17 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::Instrument;
 
+use crate::backoffs::Parked;
 use crate::desired::{DesiredReports, Written};
 use crate::driver_requests::{Progress, Request, locked};
+use crate::duplicate_identity::{Rival, Rivals};
 use crate::follow::Followed;
 use crate::objects::Objects;
 use crate::pace::{Bucket, Debounce, Pause};
-use crate::parked::Parked;
 use crate::permit::{Fenced, Permit};
 use crate::reason::reason;
 use crate::report::REGISTRATION;
 use crate::reporter_config::ReporterConfig;
-use crate::rivals::{Rival, Rivals};
 
 /// Writes that may be sent at once before the write interval applies.
 const BURST: u32 = 20;

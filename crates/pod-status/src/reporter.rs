@@ -24,7 +24,7 @@ use crate::readiness::{Missing, ReadinessTracker};
 use crate::report::{Member, PodError};
 use crate::report_writer::Driver;
 use crate::reporter_config::ReporterConfig;
-use crate::strict::{self, Schedule};
+use crate::strict_rollout::{self, Schedule};
 
 /// A handle by which controllers report what this pod has ingested. Clones are handles of the same reporter.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl StatusReporter {
         let schedule = Schedule::new(config.fence.unwrap_or_default());
         let permit = Permit::new(config.fence).with_schedule(config.strict.map(|_| schedule.clone()));
         let epochs = Epochs::new(client.clone(), &config.kind, &identity.namespace);
-        let reads = config.strict.map(|period| strict::follow(schedule.clone(), epochs, period));
+        let reads = config.strict.map(|period| strict_rollout::follow(schedule.clone(), epochs, period));
         let objects = Objects::new(client, identity, &config, ttl);
         let driver =
             Driver::new(desired.clone(), requests, report_progress, objects, permit.clone(), &config);

@@ -11,7 +11,7 @@ use crate::report::{Entry, Member};
 use crate::rollout::Rollout;
 use crate::shape::Shape;
 use crate::stored::Stored;
-use crate::strict::Announced;
+use crate::strict_rollout::Announced;
 
 /// A parent as it was read.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use rego_compat::Suite;
 use crate::command_error::{self, CommandError, MAX_ERRORS};
 use crate::source::{Selection, Sources};
 use crate::unsupported::{Unsupported, message};
-use crate::{Language, Streams, rules};
+use crate::{Language, Streams, restrictions};
 
 /// The command `check`.
 #[derive(Clone, Debug, Args)]
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &CheckArgs, streams: &mut Streams<'_>) -> io::Result<u8>
 fn wrong(args: &CheckArgs, selection: &Selection) -> (Vec<CommandError>, &'static str) {
     match Sources::load(&args.paths, args.language.version(), selection) {
         Err(errors) => (errors, " during loading"),
-        Ok(sources) => match Suite::compile(&sources.modules(), &rules()) {
+        Ok(sources) => match Suite::compile(&sources.modules(), &restrictions()) {
             Ok(_) => (Vec::new(), ""),
             Err(diagnostics) => (command_error::of_diagnostics(&diagnostics, args.max_errors), ""),
         },

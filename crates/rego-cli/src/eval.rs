@@ -10,7 +10,7 @@ use rego_compat::{EvalError, Externals, Query, QueryScope, Solution, Value, to_j
 use crate::command_error::{self, CommandError, MAX_ERRORS};
 use crate::source::{Selection, Sources, first_document, reason};
 use crate::unsupported::{Unsupported, UnsupportedByEval, message};
-use crate::{Language, Streams, budget, duration, json, rules, table};
+use crate::{Language, Streams, budget, duration, json, restrictions, table};
 
 /// The command `eval`.
 #[derive(Clone, Debug, Args)]
@@ -136,7 +136,7 @@ fn answer(args: &EvalArgs, streams: &mut Streams<'_>) -> Result<(Query, Vec<Solu
         return Err(Failure::Problems(vec![CommandError::plain("cannot evaluate empty query")]));
     }
     let scope = QueryScope { package: args.package.clone(), imports: args.import.clone(), version };
-    let query = Query::compile(&sources.modules(), &text, &scope, &rules())
+    let query = Query::compile(&sources.modules(), &text, &scope, &restrictions())
         .map_err(|diagnostics| Failure::Problems(command_error::of_diagnostics(&diagnostics, MAX_ERRORS)))?;
     let data = Value::from_json_str(&sources.data())
         .map_err(|error| Failure::Problems(vec![CommandError::plain(error.to_string())]))?;

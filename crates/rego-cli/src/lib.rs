@@ -36,7 +36,7 @@ mod unsupported;
 use std::io::{Read, Write};
 
 use clap::{Args, Subcommand};
-use rego_compat::{Bounds, Budget, RegoVersion, Rules};
+use rego_compat::{Bounds, Budget, RegoVersion, Restrictions};
 
 use check::CheckArgs;
 use eval::EvalArgs;
@@ -119,13 +119,13 @@ pub fn rego(
     })
 }
 
-/// Rules of a command line: OPA's, with bounds only on what one file may be.
-fn rules() -> Rules {
+/// The restrictions of a command line: OPA's, with bounds only on what one file may be.
+fn restrictions() -> Restrictions {
     let mut bounds = Bounds::default();
     bounds.size = 16 << 20;
     bounds.rules = 1_000_000;
     bounds.columns = 1 << 20;
-    Rules::default().with_print().with_bounds(bounds)
+    Restrictions::default().with_print().with_bounds(bounds)
 }
 
 /// People at a prompt can end what takes too long; memory and stack have to be bounded for them.

@@ -50,7 +50,7 @@ pub(crate) struct Merged {
 
 /// The reason why a document cannot be part of `data`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum MergeError {
     /// It is not JSON.
     Syntax(String),
     /// `data` is an object, and so is each part of it that a file can be.
@@ -61,18 +61,18 @@ pub(crate) enum Refused {
 
 impl Merged {
     /// Adds a document under a path.
-    pub(crate) fn add(&mut self, path: &[String], text: &str) -> Result<(), Refused> {
+    pub(crate) fn add(&mut self, path: &[String], text: &str) -> Result<(), MergeError> {
         let raw: Box<RawValue> =
-            serde_json::from_str(text).map_err(|error| Refused::Syntax(error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| MergeError::Syntax(error.to_string()))?;
         let mut document = Document::Raw(raw);
         for name in path.iter().rev() {
             document = Document::Object(BTreeMap::from([(name.clone(), document)]));
         }
         let Some(mut fields) = document.fields().map(std::mem::take) else {
-            return Err(Refused::NotAnObject);
+            return Err(MergeError::NotAnObject);
         };
         if let Some(conflict) = conflict(&mut self.root, &mut fields) {
-            return Err(Refused::Conflict(conflict));
+            return Err(MergeError::Conflict(conflict));
         }
         merge(&mut self.root, fields);
         Ok(())
@@ -158,10 +158,10 @@ mod tests {
     fn two_values_in_one_place_are_refused_and_change_nothing() {
         let mut data = Merged::default();
         data.add(&[], r#"{"a": {"b": 1}}"#).unwrap();
-        assert_eq!(data.add(&[], r#"{"a": {"b": 1}, "c": 2}"#), Err(Refused::Conflict(path(&["a", "b"]))));
-        assert_eq!(data.add(&[], r#"{"a": [1]}"#), Err(Refused::Conflict(path(&["a"]))));
-        assert_eq!(data.add(&[], "[1]"), Err(Refused::NotAnObject));
-        assert!(matches!(data.add(&[], "{"), Err(Refused::Syntax(_))));
+        assert_eq!(data.add(&[], r#"{"a": {"b": 1}, "c": 2}"#), Err(MergeError::Conflict(path(&["a", "b"]))));
+        assert_eq!(data.add(&[], r#"{"a": [1]}"#), Err(MergeError::Conflict(path(&["a"]))));
+        assert_eq!(data.add(&[], "[1]"), Err(MergeError::NotAnObject));
+        assert!(matches!(data.add(&[], "{"), Err(MergeError::Syntax(_))));
         assert_eq!(data.to_json(), r#"{"a":{"b":1}}"#);
     }
 }

@@ -9,7 +9,7 @@ use regex::Regex;
 use rego_compat::{Module, RegoVersion};
 
 use crate::command_error::{CommandError, Place};
-use crate::merged::{Merged, Refused};
+use crate::merged::{MergeError, Merged};
 use go_compat::sigs_yaml;
 
 /// Modules by name, and one document made of all others.
@@ -121,11 +121,11 @@ impl Sources {
         errors
     }
 
-    fn refused(&self, file: &str, refused: Refused) -> CommandError {
-        CommandError::plain(match refused {
-            Refused::Syntax(error) => format!("{file}: {error}"),
-            Refused::NotAnObject => format!("{file}: document must be of type object"),
-            Refused::Conflict(path) => {
+    fn refused(&self, file: &str, error: MergeError) -> CommandError {
+        CommandError::plain(match error {
+            MergeError::Syntax(error) => format!("{file}: {error}"),
+            MergeError::NotAnObject => format!("{file}: document must be of type object"),
+            MergeError::Conflict(path) => {
                 let other = self.documents.iter().find(|(root, _, text)| {
                     let mut data = Merged::default();
                     data.add(root, text).is_ok() && data.has(&path)
@@ -218,7 +218,7 @@ impl Walk<'_> {
     fn module(&self, name: &str, bytes: Vec<u8>) -> Result<Module, Vec<CommandError>> {
         let text = String::from_utf8(bytes).map_err(|error| vec![illegal_text(name, &error)])?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let bounds = super::rules().bounds();
+        let bounds = super::restrictions().bounds();
         let parsed = Module::parse_within(name, text, self.version, bounds);
         parsed.map_err(|diagnostics| diagnostics.iter().map(CommandError::diagnostic).collect())
     }

@@ -14,7 +14,7 @@ use crate::junit;
 use crate::report::{self, Ran};
 use crate::source::{Selection, Sources};
 use crate::unsupported::{Unsupported, UnsupportedByTest, message};
-use crate::{Language, Streams, budget, duration, rules};
+use crate::{Language, Streams, budget, duration, restrictions};
 
 /// Time for one test, unless `--timeout` says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -157,7 +157,7 @@ impl Ready {
         }
         let compile =
             if args.coverage || args.threshold > 0.0 { Suite::compile_covered } else { Suite::compile };
-        let suite = compile(&sources.modules(), &rules()).map_err(|diagnostics| {
+        let suite = compile(&sources.modules(), &restrictions()).map_err(|diagnostics| {
             compiling(&command_error::of_diagnostics(&diagnostics, args.max_errors))
         })?;
         let data = Value::from_json_str(&sources.data()).map_err(|error| format!("{error}\n"))?;

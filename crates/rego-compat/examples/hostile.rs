@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use rego_compat::{Budget, Module, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, Module, RegoVersion, Restrictions, Value, compile};
 
 #[path = "../tests/hostile/templates.rs"]
 mod templates;
@@ -41,7 +41,7 @@ fn run(text: &str) -> String {
     };
     let parsed = ms(begun.elapsed());
     let begun = Instant::now();
-    let program = match compile(&[module], "data.t.p", &Rules::default()) {
+    let program = match compile(&[module], "data.t.p", &Restrictions::default()) {
         Ok(program) => program,
         Err(diagnostics) => return format!("parsed in {parsed:.1}, refused: {:.80}", first(&diagnostics)),
     };
@@ -89,7 +89,7 @@ fn measure(name: &str, text: &str) {
     let module = Module::parse("growth.rego", text, RegoVersion::V0).unwrap();
     let parsed = begun.elapsed();
     let begun = Instant::now();
-    let refused = compile(&[module], "data.t", &Rules::default()).is_err();
+    let refused = compile(&[module], "data.t", &Restrictions::default()).is_err();
     let compiled = begun.elapsed();
     let per_byte = |time: Duration| time.as_secs_f64() * 1e9 / text.len() as f64;
     println!(

@@ -1,4 +1,4 @@
-//! Refusals: what OPA's compiler or the host's rules do not accept. One file per rule family.
+//! Refusals: what OPA's compiler or the host's restrictions do not accept. One file per rule family.
 
 mod data_access;
 mod default;
@@ -16,7 +16,7 @@ mod typing;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ir::Rulebook;
 use crate::module::Module;
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 
 pub(crate) use default::default_faults;
 pub(crate) use dependencies::Dependencies;
@@ -26,14 +26,14 @@ impl Module {
     /// What depends on other modules (recursion, unknown functions, …) is found by [`crate::compile`].
     ///
     /// # Errors
-    /// Everything the rules refuse.
-    pub fn check(&self, rules: &Rules) -> Result<(), Diagnostics> {
+    /// Everything that is refused.
+    pub fn check(&self, restrictions: &Restrictions) -> Result<(), Diagnostics> {
         let mut diagnostics = Vec::new();
-        import::check(self, rules, &mut diagnostics);
+        import::check(self, restrictions, &mut diagnostics);
         keyword::check(self, &mut diagnostics);
         root_document::check(self, &mut diagnostics);
-        required::check(self, rules, &mut diagnostics);
-        data_access::check(self, rules, &mut diagnostics);
+        required::check(self, restrictions, &mut diagnostics);
+        data_access::check(self, restrictions, &mut diagnostics);
         verdict(diagnostics)
     }
 }

@@ -20,7 +20,7 @@ use crate::annotation::Annotations;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Kind, Operand, Rule, Rulebook};
 use crate::module::Module;
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 use crate::value::Value;
 
 pub(crate) use names::rule_on;
@@ -28,8 +28,12 @@ pub(crate) use order::{SlotSet, all_vars, bound_by, same_key};
 pub(crate) use query::{Asked, add_query};
 
 /// Resolves and flattens all modules. Diagnostics do not stop the rest from being looked at.
-pub(crate) fn desugar(modules: &[Module], rules: &Rules, diagnostics: &mut Vec<Diagnostic>) -> Rulebook {
-    let (mut book, heads) = names::collect(modules, rules, diagnostics);
+pub(crate) fn desugar(
+    modules: &[Module],
+    restrictions: &Restrictions,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Rulebook {
+    let (mut book, heads) = names::collect(modules, restrictions, diagnostics);
     book.annotations = Annotations::of(modules);
     let packages = names::packages(modules);
     let globals: Vec<_> = modules.iter().map(|module| names::globals(module, &packages)).collect();
@@ -38,7 +42,7 @@ pub(crate) fn desugar(modules: &[Module], rules: &Rules, diagnostics: &mut Vec<D
         let (Some(module), Some(globals)) = (modules.get(head.module), globals.get(head.module)) else {
             continue;
         };
-        if let Some(rule) = head::lower(module, head, globals, &book, rules, diagnostics) {
+        if let Some(rule) = head::lower(module, head, globals, &book, restrictions, diagnostics) {
             lowered.push((head.group, rule));
         }
     }

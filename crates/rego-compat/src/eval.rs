@@ -2,24 +2,24 @@
 //!
 //! Bodies are run with a continuation, which is called once for each way they hold; `step` runs them, `expr`
 //! computes values, `place` looks up those that need no computing, `rule` answers rules and functions, `memo` remembers those, `document` joins rules with data, `context` holds what
-//! `with` may replace, `witness` is told what happens. Nothing here parses or checks.
+//! `with` may replace, `coverage` is told what happens. Nothing here parses or checks.
 
 mod candidate;
 mod collect;
 mod conflict;
 mod context;
+mod coverage;
 mod document;
 mod expr;
 mod hook;
 mod memo;
 mod place;
 mod rule;
+mod solutions;
 mod step;
 #[cfg(test)]
 mod tests;
-mod ways;
 mod with;
-mod witness;
 
 use crate::value::Value;
 
@@ -29,7 +29,7 @@ use crate::meter::Meter;
 use crate::plan::{Plan, missing};
 
 pub(crate) use context::EvalContext;
-pub(crate) use witness::Witness;
+pub(crate) use coverage::Witness;
 
 /// Continue or end: states if more solutions of a body are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub(crate) fn function(
     context.function_value(group, vec![argument.clone()])
 }
 
-/// The value of a rule. `witness` is told of the run.
+/// The value of a rule. `coverage` is told of the run.
 pub(crate) fn rule(
     plan: &Plan,
     group: usize,

@@ -4,7 +4,7 @@ use crate::value::Value;
 
 use crate::error::EvalError;
 
-/// Answers functions named with [`crate::Rules::with_external_functions`].
+/// Answers functions named with [`crate::Restrictions::with_external_functions`].
 ///
 /// Within one evaluation, a function is asked once for each argument.
 pub trait Externals {
@@ -14,7 +14,7 @@ pub trait Externals {
     /// The call failed, and the evaluation with it.
     fn call(&self, function: &str, argument: &Value) -> Result<Option<Value>, EvalError>;
 
-    /// Takes a line that a module prints, where [`crate::Rules::with_print`] lets it. Does nothing unless overridden.
+    /// Takes a line that a module prints, where [`crate::Restrictions::with_print`] lets it. Does nothing unless overridden.
     fn print(&self, _: &str) {}
 }
 

@@ -1,18 +1,18 @@
 //! OPA's Rego, exactly.
 //!
 //! ```
-//! use rego_compat::{Budget, Module, RegoVersion, Rules, Value, compile};
+//! use rego_compat::{Budget, Module, RegoVersion, Restrictions, Value, compile};
 //!
 //! let text = "package labels\nviolation[{\"msg\": msg}] { not input.labels.owner; msg := \"owner missing\" }";
 //! let module = Module::parse("labels.rego", text, RegoVersion::V0)?;
-//! let program = compile(&[module], "data.labels.violation", &Rules::default())?;
+//! let program = compile(&[module], "data.labels.violation", &Restrictions::default())?;
 //! let input = Value::from_json_str(r#"{"labels": {}}"#)?;
 //! let answer = program.evaluate(&input, &Value::new_object(), &Budget::default())?;
 //! assert_eq!(answer, Some(Value::from_json_str(r#"[{"msg": "owner missing"}]"#)?.as_array()?.iter().cloned().collect::<std::collections::BTreeSet<_>>().into()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A front end ([`Module`], [`Rules`], [`compile`]) refuses what OPA's compiler refuses and rewrites the rest as
+//! A front end ([`Module`], [`Restrictions`], [`compile`]) refuses what OPA's compiler refuses and rewrites the rest as
 //! OPA's compiler does; a [`Program`] evaluates it under a [`Budget`]. There is no Kubernetes in this crate.
 
 mod analysis;
@@ -34,8 +34,8 @@ mod parser;
 mod plan;
 mod program;
 mod query;
+mod restrictions;
 mod rewrite;
-mod rules;
 mod suite;
 mod suspend;
 mod token;
@@ -53,7 +53,7 @@ pub use module::Module;
 pub use parser::RegoVersion;
 pub use program::{Function, Program, compile};
 pub use query::{Expression, Query, QueryScope, Solution};
-pub use rules::{Bounds, DISABLED_BUILTINS, Rules};
+pub use restrictions::{Bounds, DISABLED_BUILTINS, Restrictions};
 pub use suite::{Case, Coverage, FileCoverage, Outcome, Range, Suite, Test};
 pub use suspend::{AsyncExternals, EvalProgress, Request, Response, Suspended};
 pub use value::{Array, Number, Object, Set, Value, ValueError};

@@ -3,7 +3,7 @@
 use crate::value::Value;
 
 /// A way to find the value under a key: [`get`] or [`stored`].
-pub(crate) type Look = for<'v> fn(&'v Value, &Value) -> Option<&'v Value>;
+pub(crate) type Lookup = for<'v> fn(&'v Value, &Value) -> Option<&'v Value>;
 
 /// The value under a key: of an object, an array or a set; anything else has none.
 pub(crate) fn get<'a>(value: &'a Value, key: &Value) -> Option<&'a Value> {

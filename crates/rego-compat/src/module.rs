@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::ast::Tree;
 use crate::diagnostic::{Diagnostics, Source};
 use crate::parser::{self, RegoVersion};
-use crate::rules::Bounds;
+use crate::restrictions::Bounds;
 
 /// A module that parsed. Immutable, cheap to clone, `Send + Sync`.
 #[derive(Clone, Debug)]

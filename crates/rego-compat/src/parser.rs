@@ -18,7 +18,7 @@ mod text;
 use crate::ast::Tree;
 use crate::diagnostic::{DiagnosticCode, Diagnostics, Pos, Source};
 use crate::lexer::lex;
-use crate::rules::Bounds;
+use crate::restrictions::Bounds;
 use crate::token::{Kind, Token};
 
 pub(crate) use query::parse_query;

@@ -17,7 +17,7 @@ use crate::ir::{GroupId, Kind, Rulebook};
 use crate::meter::Meter;
 use crate::module::Module;
 use crate::plan::{self, Plan};
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 use eval_budget::Budget;
 
 /// A compiled query. Immutable, cheap to clone, `Send + Sync`.
@@ -36,15 +36,15 @@ struct Shared {
 ///
 /// # Errors
 /// Everything that keeps the modules from being evaluated as OPA would.
-pub fn compile(modules: &[Module], query: &str, rules: &Rules) -> Result<Program, Diagnostics> {
+pub fn compile(modules: &[Module], query: &str, restrictions: &Restrictions) -> Result<Program, Diagnostics> {
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     for module in modules {
-        if let Err(found) = module.check(rules) {
+        if let Err(found) = module.check(restrictions) {
             diagnostics.extend(found.into_vec());
         }
     }
     let path = query_path(query, &mut diagnostics);
-    let book = desugar(modules, rules, &mut diagnostics);
+    let book = desugar(modules, restrictions, &mut diagnostics);
     let dependencies = check::program(&book, &mut diagnostics);
     check::verdict(diagnostics)?;
     let (start, whole) = queried(&book, &path);

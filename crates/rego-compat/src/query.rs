@@ -17,7 +17,7 @@ use crate::module::Module;
 use crate::parser;
 use crate::parser::RegoVersion;
 use crate::plan::{self, Plan, Queried};
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 use eval_budget::Budget;
 
 /// The meaning of the names in a query.
@@ -34,11 +34,11 @@ pub struct QueryScope {
 /// A compiled query. Immutable, cheap to clone, `Send + Sync`.
 ///
 /// ```
-/// use rego_compat::{Budget, Module, Query, RegoVersion, Rules, QueryScope, Silent, Value};
+/// use rego_compat::{Budget, Module, Query, RegoVersion, Restrictions, QueryScope, Silent, Value};
 ///
 /// let module = Module::parse("m.rego", "package m\nsizes := [1, 5, 9]", RegoVersion::V1)?;
-/// let rules = Rules::default();
-/// let query = Query::compile(&[module], "size := data.m.sizes[_]; size > 3", &QueryScope::default(), &rules)?;
+/// let restrictions = Restrictions::default();
+/// let query = Query::compile(&[module], "size := data.m.sizes[_]; size > 3", &QueryScope::default(), &restrictions)?;
 /// let found = query.solve(&Value::Undefined, &Value::new_object(), &Budget::default(), &Silent)?;
 /// let sizes: Vec<Value> = found.iter().map(|solution| solution.bindings["size"].clone()).collect();
 /// assert_eq!(sizes, [Value::from(5u64), Value::from(9u64)]);
@@ -85,18 +85,18 @@ impl Query {
         modules: &[Module],
         text: &str,
         scope: &QueryScope,
-        rules: &Rules,
+        restrictions: &Restrictions,
     ) -> Result<Self, Diagnostics> {
-        let (module, body) = read(text, scope, rules)?;
+        let (module, body) = read(text, scope, restrictions)?;
         let mut diagnostics: Vec<Diagnostic> = Vec::new();
         for module in modules {
-            if let Err(found) = module.check(rules) {
+            if let Err(found) = module.check(restrictions) {
                 diagnostics.extend(found.into_vec());
             }
         }
-        let mut book = desugar(modules, rules, &mut diagnostics);
+        let mut book = desugar(modules, restrictions, &mut diagnostics);
         check::verdict(std::mem::take(&mut diagnostics))?;
-        let asked = add_query(&mut book, &module, &body, modules, rules, &mut diagnostics);
+        let asked = add_query(&mut book, &module, &body, modules, restrictions, &mut diagnostics);
         check::program(&book, &mut diagnostics);
         if diagnostics.iter().any(|diagnostic| !diagnostic.file.is_empty()) {
             diagnostics.retain(|diagnostic| !diagnostic.file.is_empty());
@@ -143,7 +143,11 @@ impl Query {
     }
 }
 
-fn read(text: &str, scope: &QueryScope, rules: &Rules) -> Result<(Module, crate::ast::Body), Diagnostics> {
+fn read(
+    text: &str,
+    scope: &QueryScope,
+    restrictions: &Restrictions,
+) -> Result<(Module, crate::ast::Body), Diagnostics> {
     let mut header = format!("package {}", scope.package.as_deref().unwrap_or("query"));
     for import in &scope.imports {
         header.push_str("\nimport ");
@@ -151,7 +155,7 @@ fn read(text: &str, scope: &QueryScope, rules: &Rules) -> Result<(Module, crate:
     }
     let header = Source::new("", &header);
     let source = Source::new("", text);
-    let (mut tree, body) = parser::parse_query(&source, &header, scope.version, rules.bounds())?;
+    let (mut tree, body) = parser::parse_query(&source, &header, scope.version, restrictions.bounds())?;
     if scope.package.is_none() {
         tree.package.clear();
     }

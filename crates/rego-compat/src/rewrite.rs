@@ -16,7 +16,7 @@ use crate::diagnostic::{DiagnosticCode, Diagnostics, Pos, Source};
 use crate::lexer::lex;
 use crate::module::Module;
 use crate::parser::RegoVersion;
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 use crate::token::{Kind, Token};
 
 /// Functions of Rego v0 that have another name in v1, and nothing else.
@@ -46,7 +46,7 @@ impl Module {
             return Err(self.refused(Pos(0, 0), "has no rewrite in Rego v1 that is certain to mean the same"));
         }
         let text = self.renamed(edited)?;
-        Self::parse(self.name(), &text, RegoVersion::V1)?.check(&Rules::default())?;
+        Self::parse(self.name(), &text, RegoVersion::V1)?.check(&Restrictions::default())?;
         Ok(text)
     }
 

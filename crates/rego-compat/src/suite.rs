@@ -21,7 +21,7 @@ use crate::ir::GroupId;
 use crate::meter::Meter;
 use crate::module::Module;
 use crate::plan::{self, Plan, Queried};
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 use eval_budget::Budget;
 
 pub use case::Case;
@@ -30,11 +30,11 @@ pub use coverage::{Coverage, FileCoverage, Range};
 /// Modules with their tests, compiled. Immutable, cheap to clone, `Send + Sync`.
 ///
 /// ```
-/// use rego_compat::{Budget, Module, RegoVersion, Rules, Silent, Suite, Value};
+/// use rego_compat::{Budget, Module, RegoVersion, Restrictions, Silent, Suite, Value};
 ///
 /// let text = "package m\nallow if input.x == 1\ntest_allow if allow with input as {\"x\": 1}";
 /// let module = Module::parse("m.rego", text, RegoVersion::V1)?;
-/// let suite = Suite::compile(&[module], &Rules::default())?;
+/// let suite = Suite::compile(&[module], &Restrictions::default())?;
 /// let test = &suite.tests()[0];
 /// assert_eq!((test.package.as_str(), test.name.as_str()), ("data.m", "test_allow"));
 /// assert!(suite.run(test, &Value::new_object(), &Budget::default(), &Silent)?.passed);
@@ -85,27 +85,27 @@ impl Suite {
     ///
     /// # Errors
     /// Everything that keeps the modules from being evaluated as OPA would.
-    pub fn compile(modules: &[Module], rules: &Rules) -> Result<Self, Diagnostics> {
-        Self::build(modules, rules, false)
+    pub fn compile(modules: &[Module], restrictions: &Restrictions) -> Result<Self, Diagnostics> {
+        Self::build(modules, restrictions, false)
     }
 
     /// As [`Self::compile`], with notes of each place a test passes, for [`Self::run_covered`].
     ///
     /// # Errors
     /// As [`Self::compile`].
-    pub fn compile_covered(modules: &[Module], rules: &Rules) -> Result<Self, Diagnostics> {
-        Self::build(modules, rules, true)
+    pub fn compile_covered(modules: &[Module], restrictions: &Restrictions) -> Result<Self, Diagnostics> {
+        Self::build(modules, restrictions, true)
     }
 
-    fn build(modules: &[Module], rules: &Rules, traced: bool) -> Result<Self, Diagnostics> {
+    fn build(modules: &[Module], restrictions: &Restrictions, traced: bool) -> Result<Self, Diagnostics> {
         let modules = discover::numbered(modules);
         let mut diagnostics: Vec<Diagnostic> = Vec::new();
         for module in &modules {
-            if let Err(found) = module.check(rules) {
+            if let Err(found) = module.check(restrictions) {
                 diagnostics.extend(found.into_vec());
             }
         }
-        let mut book = desugar(&modules, rules, &mut diagnostics);
+        let mut book = desugar(&modules, restrictions, &mut diagnostics);
         check::program(&book, &mut diagnostics);
         check::verdict(diagnostics)?;
         let tests = discover::tests(&modules, &book);

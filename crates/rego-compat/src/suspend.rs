@@ -19,7 +19,7 @@ use eval_budget::{Budget, Limit};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Request {
-    /// Name of the function, as given to [`crate::Rules::with_external_functions`].
+    /// Name of the function, as given to [`crate::Restrictions::with_external_functions`].
     pub function: String,
     /// The argument of the call.
     pub argument: Value,

@@ -1,20 +1,20 @@
 //! Chains of left-associative operators are not nesting: they are as long as a rule may be, and take no stack.
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test says no by panicking")]
 
-use rego_compat::{Budget, Diagnostics, Module, Program, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, Diagnostics, Module, Program, RegoVersion, Restrictions, Value, compile};
 
 /// `first`, and as many operators with operands behind it, one on each line.
 fn chain(first: &str, link: &str, count: usize) -> String {
     format!("{first}{}", format!("\n{link}").repeat(count))
 }
 
-fn compiled(text: &str, rules: &Rules) -> Result<Program, Diagnostics> {
+fn compiled(text: &str, restrictions: &Restrictions) -> Result<Program, Diagnostics> {
     let module = Module::parse("t.rego", &format!("package t\n{text}"), RegoVersion::V1)?;
-    compile(&[module], "data.t.p", rules)
+    compile(&[module], "data.t.p", restrictions)
 }
 
 fn answer(text: &str) -> Option<Value> {
-    let program = compiled(text, &Rules::default()).unwrap();
+    let program = compiled(text, &Restrictions::default()).unwrap();
     program.evaluate(&Value::Null, &Value::new_object(), &Budget::default()).unwrap()
 }
 
@@ -43,12 +43,13 @@ fn operators_of_several_levels_make_chains_in_chains() {
 
 #[test]
 fn the_bound_is_that_of_a_rule() {
-    let refused = compiled(&format!("p := {}", chain("1", "+ 1", 10_001)), &Rules::default()).unwrap_err();
+    let refused =
+        compiled(&format!("p := {}", chain("1", "+ 1", 10_001)), &Restrictions::default()).unwrap_err();
     assert!(refused.to_string().contains("10000"), "{refused}");
-    let mut bounds = Rules::default().bounds();
+    let mut bounds = Restrictions::default().bounds();
     bounds.terms = 20_000;
-    let rules = Rules::default().with_bounds(bounds);
-    let program = compiled(&format!("p := {}", chain("1", "+ 1", 10_000)), &rules).unwrap();
+    let restrictions = Restrictions::default().with_bounds(bounds);
+    let program = compiled(&format!("p := {}", chain("1", "+ 1", 10_000)), &restrictions).unwrap();
     let value = program.evaluate(&Value::Null, &Value::new_object(), &Budget::default()).unwrap();
     assert_eq!(value, Some(Value::from(10_001)));
 }
@@ -59,7 +60,7 @@ fn the_order_of_elements_that_are_chains_is_that_of_nested_calls() {
     let compiles = |set: &str| {
         let text =
             format!("f(a, b) := 1 if b\ng(x) := startswith(\"a\", x) if {{ v := {set} }}\np := g(\"a\")");
-        compiled(&text, &Rules::default()).is_ok()
+        compiled(&text, &Restrictions::default()).is_ok()
     };
     assert!(compiles("{object.get(x, \"a\", 1) + 1 + 1, f(x, 1) + 1 + 1}"));
     assert!(compiles("{(object.get(x, \"a\", 1) + 1) + 1, (f(x, 1) + 1) + 1}"));
@@ -72,7 +73,7 @@ fn a_tree_too_deep_to_be_a_value_is_a_limit() {
         let inner = chain("1", "+ 1", count).replace('\n', " ");
         let program = compiled(
             &format!("p := rego.parse_module(\"a.rego\", \"package a\\np := {inner}\")"),
-            &Rules::default(),
+            &Restrictions::default(),
         );
         program.unwrap().evaluate(&Value::Null, &Value::new_object(), &Budget::default())
     };

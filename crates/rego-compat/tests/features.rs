@@ -1,7 +1,7 @@
 //! A family of functions that is left out of a build is refused where it is called, with the feature that brings it.
 #![allow(clippy::unwrap_used, reason = "a test says no by panicking")]
 
-use rego_compat::{Module, RegoVersion, Rules, builtin_functions, compile};
+use rego_compat::{Module, RegoVersion, Restrictions, builtin_functions, compile};
 
 const FAMILIES: [(&str, bool, &str); 6] = [
     ("crypto", cfg!(feature = "crypto"), "crypto.sha256(\"a\")"),
@@ -14,7 +14,7 @@ const FAMILIES: [(&str, bool, &str); 6] = [
 
 fn refusal(body: &str) -> Option<String> {
     let module = Module::parse("t.rego", &format!("package t\np := {body}"), RegoVersion::V1).unwrap();
-    compile(&[module], "data.t.p", &Rules::default()).err().map(|diagnostics| diagnostics.to_string())
+    compile(&[module], "data.t.p", &Restrictions::default()).err().map(|diagnostics| diagnostics.to_string())
 }
 
 #[test]

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use generate::Random;
-use rego_compat::{Budget, EvalError, Module, Program, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, EvalError, Module, Program, RegoVersion, Restrictions, Value, compile};
 use serde_json::Value as Json;
 
 /// Seconds after which a case counts as one that never ends. A case takes some milliseconds.
@@ -180,8 +180,8 @@ fn judge(r: &mut Random, text: &str, version: RegoVersion) -> Outcome {
         Some(name) if r.chance(70) => format!("data.{package}.{name}"),
         _ => format!("data.{package}"),
     };
-    let rules = Rules::default().with_external_functions(["external_data"]);
-    let program = match compile(&[module], &query, &rules) {
+    let restrictions = Restrictions::default().with_external_functions(["external_data"]);
+    let program = match compile(&[module], &query, &restrictions) {
         Ok(program) => program,
         Err(diagnostics) => {
             assert!(!diagnostics.is_empty() && diagnostics.iter().all(|diagnostic| diagnostic.line > 0));

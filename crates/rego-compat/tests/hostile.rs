@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rego_compat::{Budget, EvalError, Limit, Module, Program, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, EvalError, Limit, Module, Program, RegoVersion, Restrictions, Value, compile};
 use templates::{Fate, Hostile};
 
 /// Seconds without any progress after which the process is ended: a hang is a failure, not a wait.
@@ -51,7 +51,7 @@ fn budget() -> Budget {
 
 fn compiled(text: &str) -> Result<Program, rego_compat::Diagnostics> {
     let module = Module::parse("hostile.rego", text, RegoVersion::V0)?;
-    compile(&[module], "data.t.p", &Rules::default())
+    compile(&[module], "data.t.p", &Restrictions::default())
 }
 
 fn fate(hostile: &Hostile) -> (Fate, String) {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use rego_compat::{Budget, Diagnostics, Module, Program, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, Diagnostics, Module, Program, RegoVersion, Restrictions, Value, compile};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ impl Row {
         let version = if self.v0 { RegoVersion::V0 } else { RegoVersion::V1 };
         let parse = |(name, text): (&String, &String)| Module::parse(name, text, version);
         let modules: Vec<_> = self.modules.iter().map(parse).collect::<Result<_, _>>()?;
-        compile(&modules, &self.query, &Rules::default())
+        compile(&modules, &self.query, &Restrictions::default())
     }
 
     fn ours(&self) -> Answer {

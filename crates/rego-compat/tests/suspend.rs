@@ -16,14 +16,14 @@ use std::task::{Context, Poll, Waker};
 use proptest::prelude::*;
 use rego_compat::{
     AsyncExternals, Budget, EvalError, EvalProgress, Externals, Limit, Module, Program, RegoVersion, Request,
-    Response, Rules, Value, compile,
+    Response, Restrictions, Value, compile,
 };
 
 fn program(body: &str) -> Program {
     let text = format!("package t\nimport future.keywords\n{body}");
     let module = Module::parse("t.rego", &text, RegoVersion::V0).unwrap();
-    let rules = Rules::default().with_external_functions(["lookup", "digest"]);
-    compile(&[module], "data.t.p", &rules).unwrap()
+    let restrictions = Restrictions::default().with_external_functions(["lookup", "digest"]);
+    compile(&[module], "data.t.p", &restrictions).unwrap()
 }
 
 fn json(text: &str) -> Value {

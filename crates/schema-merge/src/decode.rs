@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
 use crate::keyword::{self, Holds};
-use crate::node::{Additional, Items, Node, Refused};
+use crate::node::{Additional, Items, Node, UnsupportedSchemas};
 use crate::path::{SchemaPath, Step};
 
 static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
@@ -280,7 +280,7 @@ impl Decoder {
     }
 }
 
-fn refused<'n, 'a>(node: &'n mut Node<'a>) -> &'n mut Refused<'a> {
+fn refused<'n, 'a>(node: &'n mut Node<'a>) -> &'n mut UnsupportedSchemas<'a> {
     node.refused.get_or_insert_default()
 }
 

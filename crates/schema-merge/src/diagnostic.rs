@@ -1,7 +1,7 @@
 //! Errors and risks of one schema: [`Diagnostic`].
 //!
 //! An error is worded exactly as the API server words it, so that a search engine and the server's own answer
-//! both match. `structural.rs` and its neighbours make diagnostics; conflicts between fragments are `error.rs`.
+//! both match. `structural.rs` and its neighbours make diagnostics; conflicts between fragments are `conflict.rs`.
 
 use std::fmt;
 use std::sync::Arc;

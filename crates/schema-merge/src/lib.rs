@@ -30,10 +30,10 @@
 
 mod cel;
 mod compat;
+mod conflict;
 mod crd;
 mod decode;
 mod diagnostic;
-mod error;
 mod errors;
 mod fragment;
 mod keyword;
@@ -49,9 +49,9 @@ mod structural;
 mod structuralize;
 
 pub use compat::{Change, Direction, Impact, compat, compat_crd};
+pub use conflict::{Claim, MergeError};
 pub use crd::check_crd;
 pub use diagnostic::{Diagnostic, DiagnosticKind, Severity};
-pub use error::{Claim, MergeError};
 pub use errors::Errors;
 pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sharing};
 pub use limit::SchemaLimits;

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::conflict::MergeError;
 use crate::diagnostic::Diagnostic;
-use crate::error::MergeError;
 use crate::errors::Errors;
 use crate::fragment::Fragment;
 use crate::limit::SchemaLimits;

@@ -21,12 +21,12 @@ pub(crate) struct Node<'a> {
     pub(crate) one_of: Vec<Node<'a>>,
     pub(crate) not: Option<Box<Node<'a>>>,
     /// The keywords that the server decodes only to refuse them.
-    pub(crate) refused: Option<Box<Refused<'a>>>,
+    pub(crate) refused: Option<Box<UnsupportedSchemas<'a>>>,
 }
 
 /// Sub-schemas below keywords that are not supported. The server still checks them.
 #[derive(Debug, Default)]
-pub(crate) struct Refused<'a> {
+pub(crate) struct UnsupportedSchemas<'a> {
     pub(crate) definitions: BTreeMap<&'a str, Node<'a>>,
     pub(crate) dependencies: BTreeMap<&'a str, Node<'a>>,
 }

@@ -1,11 +1,11 @@
 //! Turns what schemars and other generators emit into structural schemas: [`structuralize`].
 //!
 //! `structuralize/reference.rs` inlines references, `keyword.rs` rewrites the keywords of one node, `union.rs` and
-//! `variant.rs` turn unions into something with one type, `bare.rs` reduces what stays inside junctors to value
+//! `variant.rs` turn unions into something with one type, `junctor_keywords.rs` reduces what stays inside junctors to value
 //! validations. Every step that accepts more or less than before is reported. What cannot be expressed is an
 //! [`StructuralizeError`], never a panic. The outcome is held against `structural.rs` before it is handed out.
 
-mod bare;
+mod junctor_keywords;
 mod keyword;
 mod reference;
 mod union;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use constraint_framework::driver::{Budget, Case, CompileError, Driver, EvalError, Program};
-use constraint_framework::review::{Document, Finding};
+use constraint_framework::review::{Document, RawViolation};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ impl Driver for PatternDriver {
 
 impl Program for Rule {
     /// A pattern is compared with an object once, so no budget is needed: the time is that of reading both.
-    fn evaluate(&self, case: &Case<'_>, _: &Budget) -> Result<Vec<Finding>, EvalError> {
+    fn evaluate(&self, case: &Case<'_>, _: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         let review = case.review;
         // The object of a DELETE is the one that goes; Kyverno compares what would be.
         if review.operation() == "DELETE" {
@@ -98,7 +98,7 @@ impl Program for Rule {
             return Ok(Vec::new());
         }
         let message = format!("{} (at {at})", self.message);
-        Ok(vec![Finding { message, details: Some(json!({"path": at})) }])
+        Ok(vec![RawViolation { message, details: Some(json!({"path": at})) }])
     }
 }
 

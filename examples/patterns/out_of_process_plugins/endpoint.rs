@@ -123,7 +123,7 @@ impl Endpoint {
         let answer = answer.map_err(|_| anyhow!("no answer in {} s", self.patience.as_secs())).flatten();
         self.change(|breaker| breaker.record(answer.is_ok(), Instant::now()));
         if let Err(error) = &answer
-            && error.downcast_ref() == Some(&Refused(StatusCode::NOT_FOUND))
+            && error.downcast_ref() == Some(&UnexpectedStatus(StatusCode::NOT_FOUND))
         {
             self.withdrawn.store(true, Ordering::SeqCst);
             self.changed.notify_one();
@@ -154,7 +154,7 @@ impl Endpoint {
 /// An answer that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it answered {0}")]
-struct Refused(StatusCode);
+struct UnexpectedStatus(StatusCode);
 
 /// kube's client is an HTTPS client with mutual TLS, so no second one is needed; a kubeconfig says whom to trust and who asks.
 async fn connect(extension: &Extension, address: &str, identity: &Identity) -> Result<Client> {
@@ -202,7 +202,7 @@ async fn ask(client: &Client, request: http::request::Builder, body: &Value) -> 
     let answer = client.send(request).await?;
     let (status, body) = (answer.status(), Limited::new(answer.into_body(), ANSWER_BYTES).collect().await);
     let body = body.map_err(|error| anyhow!("its answer cannot be read: {error}"))?.to_bytes();
-    ensure!(status == StatusCode::OK, Refused(status));
+    ensure!(status == StatusCode::OK, UnexpectedStatus(status));
     serde_json::from_slice(&body).context("its answer is not JSON")
 }
 

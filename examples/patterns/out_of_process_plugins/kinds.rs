@@ -97,14 +97,14 @@ pub(crate) struct Instance {
     pub(crate) observed_generation: i64,
     /// The reason why it does not call the plug-in of this generation.
     #[serde(default)]
-    pub(crate) errors: Vec<Problem>,
+    pub(crate) errors: Vec<EndpointError>,
     #[serde(flatten)]
     pub(crate) known: Known,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
-pub(crate) struct Problem {
+pub(crate) struct EndpointError {
     /// `NoEndpoint` or `DiscoveryFailed`.
     pub(crate) code: String,
     /// A sentence that tells the user what to do.

@@ -5,9 +5,8 @@
 //! `source` gives the watch manager their identities, and `hold` has them until they are judged.
 
 mod auditor;
+mod buffer;
 mod events;
-mod hold;
-mod journal;
 mod judge;
 mod kinds;
 mod ledger;
@@ -17,6 +16,7 @@ mod place;
 mod reports;
 mod source;
 mod status;
+mod violation_log;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,10 +28,10 @@ use watch_manager::{Config, WatchManager};
 
 use crate::enforce::Namespaces;
 use crate::events::Recorder;
-use crate::handle::PolicyHandle;
+use crate::in_force::PolicyHandle;
 
 use auditor::{Auditor, Watches};
-use hold::Hold;
+use buffer::Hold;
 use source::IdentitySource;
 
 pub use once::{Format, OnceArgs, audit_once};

@@ -20,7 +20,7 @@ pub(crate) mod slow {
 
     use constraint_framework::driver::{Case, CompileError, Driver, EvalError, Limit, Program};
     use constraint_framework::policyset::Compiler;
-    use constraint_framework::review::Finding;
+    use constraint_framework::review::RawViolation;
     use constraint_framework::target::{AdmissionTarget, Target};
     use serde_json::Value;
 
@@ -57,7 +57,7 @@ spec:
     }
 
     impl Program for SlowDriver {
-        fn evaluate(&self, _: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
+        fn evaluate(&self, _: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
             if budget.time < Duration::from_secs(30) {
                 return Err(EvalError::Rego(rego_compat::EvalError::Budget(Limit::Time)));
             }

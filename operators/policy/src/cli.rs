@@ -30,7 +30,7 @@ mod sync;
 mod test;
 mod verify;
 mod version;
-mod written;
+mod write_text;
 
 pub use admission::admission_review;
 pub use bench::{BenchArgs, bench};
@@ -52,4 +52,4 @@ pub use sync::{SyncArgs, sync};
 pub use test::{TestArgs, test};
 pub use verify::{CoverageArgs, EngineChoice, VerifyArgs, coverage, verify};
 pub use version::{VersionArgs, version};
-pub(crate) use written::written;
+pub(crate) use write_text::write_text;

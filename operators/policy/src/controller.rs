@@ -5,31 +5,31 @@
 
 mod crds;
 mod duck;
-mod former;
+mod enforcement_points;
+mod former_webhooks;
 mod ingest;
 mod install;
 mod kinds;
-mod points;
+mod own_crds;
 mod reachability;
 mod registration;
-mod repairs;
+mod repair_log;
 mod staleness;
 mod status;
 mod sync;
 mod uninstall;
-mod upkeep;
 mod webhook_configuration;
 
-pub use former::FormerRegistrations;
+pub use former_webhooks::FormerRegistrations;
 pub(crate) use ingest::gauge_value;
 pub use ingest::{Ingest, Registrars, Wiring};
 pub use install::{InstallError, OwnCrds};
 pub use kinds::{NAMESPACE, OtherVersions, TEMPLATE};
+pub use own_crds::Upkeep;
 pub use registration::{Registration, RegistrationState, Runs};
 pub use staleness::stale_watches;
 pub use status::shapes;
 pub use uninstall::{Removed, UNINSTALLED, Uninstall, UninstallError};
-pub use upkeep::Upkeep;
 pub use webhook_configuration::{WebhookClient, WebhookConfiguration};
 
 /// The field manager of everything that the controllers write.

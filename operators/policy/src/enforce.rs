@@ -2,11 +2,11 @@
 //!
 //! Knows no controllers: policies come through the handle, Namespaces through [`Namespaces`].
 
-mod at_once;
 mod costs;
 mod deny_events;
 mod deny_log;
 mod enforcement;
+mod inline;
 mod label_guard;
 mod lockout;
 mod namespaces;

@@ -1,10 +1,10 @@
 //! `webtroller migrate check`: what a cluster uses of Gatekeeper, and what of it is different or missing here.
 //!
 //! `live` reads a cluster, `dump` reads files; `policies` compiles the templates and constraints, `samples` judges objects by
-//! them, `others` looks at everything else. Each finding names the place of the documents that describes it.
+//! them, `others` looks at everything else. Each diagnostic names the place of the documents that describes it.
 
+mod diagnostic;
 mod dump;
-mod finding;
 mod live;
 mod others;
 mod output;
@@ -20,7 +20,7 @@ use clap::ValueEnum;
 use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 use serde_json::Value;
 
-use finding::{Finding, Level};
+use diagnostic::{Diagnostic, Level};
 use policies::Policies;
 
 /// Nothing to do.
@@ -73,7 +73,7 @@ pub struct CheckArgs {
     pub namespace: String,
 }
 
-/// The format of printed findings.
+/// The format of printed diagnostics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -118,7 +118,7 @@ struct Holdings {
 struct Report {
     /// The number of objects by kind.
     used: BTreeMap<String, usize>,
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
     /// Objects that were judged, and their kinds.
     judged: (usize, usize),
     problems: Vec<String>,
@@ -194,9 +194,9 @@ impl Report {
         let mut report = Self { problems, ..Self::default() };
         report.problems.extend(without_template(&entries));
         report.problems.extend(in_two_versions(&entries));
-        let policies = Policies::of(&entries, &mut report.findings);
+        let policies = Policies::of(&entries, &mut report.diagnostics);
         for entry in &entries {
-            others::look(entry, args, flags, &mut report.findings);
+            others::look(entry, args, flags, &mut report.diagnostics);
             if others::is_gatekeepers(entry, args) {
                 let count = report.used.entry(others::class(entry)).or_default();
                 *count = count.saturating_add(1);
@@ -206,8 +206,8 @@ impl Report {
     }
 
     fn end(mut self) -> Self {
-        self.findings.sort();
-        self.findings.dedup();
+        self.diagnostics.sort();
+        self.diagnostics.dedup();
         self
     }
 
@@ -215,8 +215,8 @@ impl Report {
         if !self.problems.is_empty() {
             return INCOMPLETE;
         }
-        let counts = |finding: &Finding| finding.level() != Level::Note;
-        if self.findings.iter().any(counts) { DIFFERENT } else { SAME }
+        let counts = |diagnostic: &Diagnostic| diagnostic.level() != Level::Note;
+        if self.diagnostics.iter().any(counts) { DIFFERENT } else { SAME }
     }
 }
 

@@ -1,12 +1,12 @@
 //! `webtroller explain-progress`: why an object of any kind does not come further.
 //!
 //! `kinds` are those that the cluster serves; `reader` reads; `graph` follows owners, references and the contents of a
-//! Namespace; `finding` is what each object says by the conventions of the Kubernetes API, with `managed` and `finalizer`;
+//! Namespace; `diagnostic` is what each object says by the conventions of the Kubernetes API, with `managed` and `finalizer`;
 //! `cause` chooses where to look first; `output` prints. Nothing is written, and each request has the client's deadline.
 
 mod cause;
+mod diagnostic;
 mod finalizer;
-mod finding;
 mod graph;
 mod kinds;
 mod managed;

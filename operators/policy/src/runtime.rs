@@ -3,12 +3,12 @@
 mod args;
 mod audit_args;
 mod cluster;
+mod completions;
 mod duration;
 mod gatekeeper_flags;
 mod health_routes;
 mod metrics;
 mod migrate;
-mod shell;
 mod standalone;
 mod status_page;
 mod supervisor;
@@ -136,12 +136,9 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
     crate::cli::set_color(args.color);
     match args.command {
         Command::Verify(verify) => Ok(with_streams(|_, out, err| crate::cli::verify(&verify, out, err))),
-        Command::Schema(schema) => Ok(ExitCode::from(crate::cli::schema(
-            &schema,
-            &mut std::io::stdin().lock(),
-            &mut std::io::stdout().lock(),
-            &mut std::io::stderr().lock(),
-        ))),
+        Command::Schema(schema) => {
+            Ok(with_streams(|input, out, err| crate::cli::schema(&schema, input.reader, out, err)))
+        }
         Command::Test(test) => Ok(with_streams(|input, out, err| crate::cli::test(&test, input, out, err))),
         Command::Explain(explain) => {
             Ok(with_streams(|input, out, err| crate::cli::explain(&explain, input, out, err)))
@@ -152,8 +149,10 @@ pub fn run(args: Args) -> Result<ExitCode, RunError> {
         Command::Lint(lint) => Ok(with_streams(|input, out, err| crate::cli::lint(&lint, input, out, err))),
         Command::Coverage(args) => Ok(with_streams(|_, out, err| crate::cli::coverage(&args, out, err))),
         Command::Sync(sync) => Ok(with_streams(|input, out, err| crate::cli::sync(&sync, input, out, err))),
-        Command::Completion { shell } => Ok(with_streams(|_, out, err| shell::complete(shell, out, err))),
-        Command::Man { folder } => Ok(shell::manual(&folder, &mut std::io::stderr())),
+        Command::Completion { shell } => {
+            Ok(with_streams(|_, out, err| completions::complete(shell, out, err)))
+        }
+        Command::Man { folder } => Ok(completions::manual(&folder, &mut std::io::stderr())),
         Command::Version(version) => Ok(with_streams(|_, out, err| crate::cli::version(&version, out, err))),
         Command::Bench(bench) => {
             Ok(with_streams(|input, out, err| crate::cli::bench(&bench, input, out, err)))

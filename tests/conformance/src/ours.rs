@@ -1,6 +1,6 @@
 //! Our side of a comparison: modules compiled and evaluated by `rego-compat`.
 
-use rego_compat::{Budget, Module, Program, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, Module, Program, RegoVersion, Restrictions, Value, compile};
 
 use crate::Verdict;
 
@@ -28,12 +28,12 @@ impl Sources {
     ///
     /// # Errors
     /// The verdict that they are refused.
-    pub fn compile(&self, query: &str, rules: &Rules) -> Result<Program, Verdict> {
+    pub fn compile(&self, query: &str, restrictions: &Restrictions) -> Result<Program, Verdict> {
         let version = if self.v0 { RegoVersion::V0 } else { RegoVersion::V1 };
         let refused = |findings: rego_compat::Diagnostics| Verdict::Refused(findings.to_string());
         let parsed: Result<Vec<Module>, _> =
             self.modules.iter().map(|(name, text)| Module::parse(name, text, version)).collect();
-        compile(&parsed.map_err(refused)?, query, rules).map_err(refused)
+        compile(&parsed.map_err(refused)?, query, restrictions).map_err(refused)
     }
 }
 

@@ -9,7 +9,7 @@
 
 use conformance::ours::{Sources, evaluate};
 use conformance::{Judge, Verdict};
-use rego_compat::{Budget, Rules, Value};
+use rego_compat::{Budget, Restrictions, Value};
 use serde_json::json;
 
 const MODULES: &[&str] = &[
@@ -106,7 +106,7 @@ fn modules_see_their_annotations_as_in_opa() {
         let query = format!("data.a.b.{name}");
         let question = json!({"op": "eval", "modules": sources.to_json(), "v0": false, "query": query});
         let opa = Verdict::of_judge(&judge.ask(&question).expect("an answer"));
-        let ours = match sources.compile(&query, &Rules::default()) {
+        let ours = match sources.compile(&query, &Restrictions::default()) {
             Ok(program) => evaluate(&program, &Value::Undefined, &Value::new_object(), &Budget::default()),
             Err(refused) => refused,
         };

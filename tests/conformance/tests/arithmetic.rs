@@ -14,7 +14,7 @@
 use conformance::ours::{Sources, evaluate, patience};
 use conformance::random::Random;
 use conformance::{Judge, Verdict, scale};
-use rego_compat::{Budget, Rules, Value};
+use rego_compat::{Budget, Restrictions, Value};
 use serde_json::json;
 
 /// Expressions in one module: a rule each.
@@ -202,9 +202,9 @@ fn chain(random: &mut Random, operators: usize) -> String {
 fn chains_have_the_values_they_have_in_opa() {
     let mut random = Random::new(7);
     let lengths = [2, 3, 16, 17, 90, 95, 96, 97, 300, 300, 1_000];
-    let mut bounds = Rules::default().bounds();
+    let mut bounds = Restrictions::default().bounds();
     bounds.terms = 100_000;
-    let rules = Rules::default().with_bounds(bounds);
+    let restrictions = Restrictions::default().with_bounds(bounds);
     let long = format!("0{}", "\n+ 1".repeat(10_000));
     let chains = lengths.iter().map(|length| chain(&mut random, *length)).chain([long]);
     let sources: Vec<Sources> = chains
@@ -217,7 +217,7 @@ fn chains_have_the_values_they_have_in_opa() {
     let mut judge = Judge::opa().expect("a judge");
     judge
         .ask_all(questions, |position, answer| {
-            let program = sources[position].compile("data.n.v", &rules).expect("no bound is met");
+            let program = sources[position].compile("data.n.v", &restrictions).expect("no bound is met");
             let ours = evaluate(&program, &Value::Undefined, &Value::new_object(), &patience());
             let opa = Verdict::of_judge(&answer);
             assert!(matches!(opa, Verdict::Value(_)), "chain {position}: {opa:?}");
@@ -227,7 +227,7 @@ fn chains_have_the_values_they_have_in_opa() {
 }
 
 fn ours(sources: &Sources) -> Verdict {
-    match sources.compile("data.n", &Rules::default()) {
+    match sources.compile("data.n", &Restrictions::default()) {
         Ok(program) => evaluate(&program, &Value::Undefined, &Value::new_object(), &Budget::default()),
         Err(refused) => refused,
     }

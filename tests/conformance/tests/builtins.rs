@@ -20,7 +20,7 @@ use conformance::calls::{Function, calls, functions};
 use conformance::ours::{Sources, evaluate};
 use conformance::{Judge, Verdict, scale, tagged};
 use rego_compat::Value;
-use rego_compat::{Budget, Program, Rules};
+use rego_compat::{Budget, Program, Restrictions};
 use serde_json::{Value as Json, json};
 
 const DIVERGENT: &str = include_str!("divergent.txt");
@@ -30,7 +30,7 @@ fn called(function: &Function) -> Result<Program, Verdict> {
     let operands: Vec<String> = (0..function.types.len()).map(|index| format!("input[{index}]")).collect();
     let text = format!("package b\n\np = {}\n", function.call(&operands));
     let sources = Sources { modules: vec![("b.rego".to_owned(), text)], v0: true };
-    sources.compile("data.b.p", &Rules::default())
+    sources.compile("data.b.p", &Restrictions::default())
 }
 
 /// A module that calls a function with constants.
@@ -58,7 +58,7 @@ fn calls_with_constants_are_refused_as_in_opa() {
         let sources: &Sources = &asked[position];
         let is_refused = said.get("answers").is_none();
         refused += usize::from(is_refused);
-        let ours = sources.compile("data.b.p", &Rules::default()).err();
+        let ours = sources.compile("data.b.p", &Restrictions::default()).err();
         if ours.is_some() != is_refused {
             differences.push(format!("{}OPA {said}\nours {ours:?}", sources.modules[0].1));
         }

@@ -12,7 +12,7 @@
 
 use conformance::generator::{Generated, generate};
 use conformance::{Judge, Verdict, ours, scale};
-use rego_compat::Rules;
+use rego_compat::Restrictions;
 use rego_compat::Value;
 use serde_json::{Value as Json, json};
 
@@ -93,7 +93,7 @@ fn question(module: &Generated) -> String {
 }
 
 fn compare(module: &Generated, answer: &Json, tally: &mut Tally) -> Result<(), String> {
-    let compiled = module.sources.compile(module.query, &Rules::default());
+    let compiled = module.sources.compile(module.query, &Restrictions::default());
     let Some(answers) = answer["answers"].as_array() else {
         tally.refused += 1;
         let opa = Verdict::of_judge(answer);

@@ -21,7 +21,7 @@ use conformance::mutation::mutated;
 use conformance::random::Random;
 use conformance::{Judge, Verdict, ours, scale};
 use libtest_mimic::{Arguments, Failed, Trial};
-use rego_compat::Rules;
+use rego_compat::Restrictions;
 use rego_compat::Value;
 use serde_json::{Value as Json, json};
 
@@ -84,7 +84,7 @@ fn differences_of(
         "data": data, "inputs": inputs,
     });
     let answer = judge.ask(&question).map_err(|error| Failed::from(error.to_string()))?;
-    let compiled = subject.sources.compile(&subject.query, &Rules::default());
+    let compiled = subject.sources.compile(&subject.query, &Restrictions::default());
     let Some(answers) = answer["answers"].as_array() else {
         let opa = Verdict::of_judge(&answer);
         let refused = compiled.err();

@@ -19,7 +19,7 @@ use conformance::library;
 use conformance::ours::Sources;
 use conformance::random::Random;
 use conformance::{Judge, Verdict, ours, scale};
-use rego_compat::{Rules, Value};
+use rego_compat::{Restrictions, Value};
 use serde_json::{Value as Json, json};
 
 const ASKING: &str = "package ask\n\nanswer := rego.parse_module(\"m.rego\", input)\n";
@@ -30,7 +30,7 @@ const WRITTEN: &str = include_str!("parsed-modules.txt");
 /// Asks both about every text; how many are modules, and the differences.
 fn compared(judge: &mut Judge, texts: &[String]) -> (usize, Vec<String>) {
     let sources = Sources { modules: vec![("ask.rego".to_owned(), ASKING.to_owned())], v0: false };
-    let program = sources.compile("data.ask.answer", &Rules::default()).expect("a program");
+    let program = sources.compile("data.ask.answer", &Restrictions::default()).expect("a program");
     let questions = texts.chunks(100).map(|texts| {
         json!({
             "op": "evals", "modules": sources.to_json(), "v0": false, "query": "data.ask.answer", "inputs": texts,

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use conformance::ours::{Sources, evaluate};
 use conformance::{Judge, Verdict, tagged};
 use rego_compat::Value;
-use rego_compat::{Budget, Rules};
+use rego_compat::{Budget, Restrictions};
 use serde_json::{Map, Value as Json, json};
 
 const UNCLAIMED: &str = include_str!("unclaimed.txt");
@@ -82,7 +82,7 @@ fn read_case(case: &Json, version: &str, seen: &mut BTreeMap<String, usize>) -> 
 
 /// Our side. A panic of the engine is an answer that never agrees.
 fn ours(case: &Case) -> Verdict {
-    let answer = std::panic::catch_unwind(|| match case.sources.compile(QUERY, &Rules::default()) {
+    let answer = std::panic::catch_unwind(|| match case.sources.compile(QUERY, &Restrictions::default()) {
         Ok(program) => evaluate(
             &program,
             case.input.as_ref().unwrap_or(&Value::Undefined),

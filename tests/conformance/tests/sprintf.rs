@@ -12,7 +12,7 @@
 
 use conformance::random::Random;
 use conformance::{Judge, scale, tagged};
-use rego_compat::{Budget, Module, Program, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, Module, Program, RegoVersion, Restrictions, Value, compile};
 use serde_json::{Value as Json, json};
 
 const VERBS: &[char] = &[
@@ -126,7 +126,7 @@ fn normal(json: &Json) -> Json {
 fn program() -> Program {
     let text = "package t\np := sprintf(input[0], input[1])";
     let module = Module::parse("t.rego", text, RegoVersion::V1).unwrap();
-    compile(&[module], "data.t.p", &Rules::default()).unwrap()
+    compile(&[module], "data.t.p", &Restrictions::default()).unwrap()
 }
 
 fn ours(program: &Program, arguments: &[Value]) -> String {

@@ -8,11 +8,11 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 
 use crate::source::lines;
-use crate::{Finding, Rule, Source};
+use crate::{Diagnostic, Rule, Source};
 
 const UNFINISHED: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
-pub(crate) fn check(source: &Source) -> Vec<Finding> {
+pub(crate) fn check(source: &Source) -> Vec<Diagnostic> {
     let mut attributes = Attributes { ignored: Vec::new(), clocks: Vec::new() };
     attributes.visit_file(source.tree());
     let runs_on_paused_clock =
@@ -21,7 +21,7 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
     words.scan(source.tokens());
     let message = "`#[ignore]` without `= \"reason\"`";
     let ignored = attributes.ignored.into_iter();
-    words.found.extend(ignored.map(|line| Finding::new(source.path(), line, Rule::Ignored, message)));
+    words.found.extend(ignored.map(|line| Diagnostic::new(source.path(), line, Rule::Ignored, message)));
     words.found
 }
 
@@ -29,7 +29,7 @@ struct Words<'a> {
     source: &'a Source,
     /// Then a sleep takes no time and decides nothing by luck: it lets simulated time pass.
     runs_on_paused_clock: bool,
-    found: Vec<Finding>,
+    found: Vec<Diagnostic>,
 }
 
 impl Words<'_> {
@@ -68,7 +68,7 @@ impl Words<'_> {
     }
 
     fn report(&mut self, line: usize, rule: Rule, message: &str) {
-        self.found.push(Finding::new(self.source.path(), line, rule, message));
+        self.found.push(Diagnostic::new(self.source.path(), line, rule, message));
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     fn rules(path: &str, text: &str) -> Vec<(Rule, usize)> {
         let source = Source::parse(path, text).unwrap();
-        check(&source).into_iter().map(|finding| (finding.rule, finding.line)).collect()
+        check(&source).into_iter().map(|diagnostic| (diagnostic.rule, diagnostic.line)).collect()
     }
 
     #[test]

@@ -13,16 +13,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::TokenTree;
 
 use crate::edge::module_path;
-use crate::{Edge, Finding, Rule, Source, edges};
+use crate::{Diagnostic, Edge, Rule, Source, edges};
 
 type Path = Vec<String>;
 
 /// Longer chains of `pub use` than any package has; ends a chain that leads back to itself.
 const REEXPORTS: usize = 8;
 
-/// One finding for each circle of files, at the first of them. `sources` are the files of one package.
+/// One diagnostic for each circle of files, at the first of them. `sources` are the files of one package.
 #[must_use]
-pub fn file_cycles(sources: &[&Source]) -> Vec<Finding> {
+pub fn file_cycles(sources: &[&Source]) -> Vec<Diagnostic> {
     let package = Package::read(sources);
     let reached: BTreeMap<_, _> = package.files.keys().map(|file| (file, package.reached(file))).collect();
     let mut seen = BTreeSet::new();
@@ -35,7 +35,7 @@ pub fn file_cycles(sources: &[&Source]) -> Vec<Finding> {
         let circle: Vec<_> = behind.iter().filter(leads_back).collect();
         let names: Vec<_> = circle.iter().filter_map(|member| package.files.get(*member)).cloned().collect();
         let message = format!("{} files use one another: {}", names.len(), names.join(" "));
-        found.push(Finding::new(names.first().map_or("", String::as_str), 1, Rule::Cycle, message));
+        found.push(Diagnostic::new(names.first().map_or("", String::as_str), 1, Rule::Cycle, message));
         seen.extend(circle);
     }
     found
@@ -154,7 +154,7 @@ mod tests {
             |(path, text): &(&str, &str)| Source::parse(&format!("crates/x/src/{path}"), text).unwrap();
         let sources: Vec<_> = files.iter().map(parse).collect();
         let found = file_cycles(&sources.iter().collect::<Vec<_>>());
-        found.into_iter().map(|finding| finding.message.replace("crates/x/src/", "")).collect()
+        found.into_iter().map(|diagnostic| diagnostic.message.replace("crates/x/src/", "")).collect()
     }
 
     #[test]

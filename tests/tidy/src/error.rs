@@ -1,4 +1,4 @@
-//! The reasons why the workspace could not be read. Errors *in* it are [`crate::Finding`]s.
+//! The reasons why the workspace could not be read. Errors *in* it are [`crate::Diagnostic`]s.
 
 use std::path::PathBuf;
 

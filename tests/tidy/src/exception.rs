@@ -1,9 +1,9 @@
 //! The exceptions, each a line with a reason: `path  rule  reason`.
 //!
-//! An exception holds for one rule in one file. One that lets nothing through is a finding itself, so the
+//! An exception holds for one rule in one file. One that lets nothing through is a diagnostic itself, so the
 //! list can only be as long as it must be.
 
-use crate::{Error, Finding, Rule};
+use crate::{Diagnostic, Error, Rule};
 
 /// The list of exceptions.
 #[derive(Clone, Debug, Default)]
@@ -34,14 +34,17 @@ impl Exceptions {
         Ok(Self { file: file.to_owned(), lines })
     }
 
-    /// Removes what is let through; adds a finding for each exception that lets nothing through.
+    /// Removes what is let through; adds a diagnostic for each exception that lets nothing through.
     #[must_use]
-    pub fn apply(&self, found: Vec<Finding>) -> Vec<Finding> {
-        let stale =
-            self.lines.iter().filter(|exception| !found.iter().any(|finding| exception.covers(finding)));
+    pub fn apply(&self, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let stale = self
+            .lines
+            .iter()
+            .filter(|exception| !found.iter().any(|diagnostic| exception.covers(diagnostic)));
         let stale: Vec<_> = stale.map(|exception| exception.stale(&self.file)).collect();
-        let covered = |finding: &Finding| self.lines.iter().any(|exception| exception.covers(finding));
-        found.into_iter().filter(|finding| !covered(finding)).chain(stale).collect()
+        let covered =
+            |diagnostic: &Diagnostic| self.lines.iter().any(|exception| exception.covers(diagnostic));
+        found.into_iter().filter(|diagnostic| !covered(diagnostic)).chain(stale).collect()
     }
 }
 
@@ -58,13 +61,13 @@ impl Exception {
         }
     }
 
-    fn covers(&self, finding: &Finding) -> bool {
-        self.path == finding.path && self.rule == finding.rule
+    fn covers(&self, diagnostic: &Diagnostic) -> bool {
+        self.path == diagnostic.path && self.rule == diagnostic.rule
     }
 
-    fn stale(&self, file: &str) -> Finding {
+    fn stale(&self, file: &str) -> Diagnostic {
         let message = format!("{} breaks no rule `{}`: remove this line", self.path, self.rule.name());
-        Finding::new(file, self.line, Rule::StaleException, message)
+        Diagnostic::new(file, self.line, Rule::StaleException, message)
     }
 }
 
@@ -80,9 +83,9 @@ mod tests {
     fn an_exception_lets_one_rule_through_in_one_file() {
         let exceptions = list("# Why.\n\nsrc/a.rs  name  the crate's own word\n");
         let found = vec![
-            Finding::new("src/a.rs", 1, Rule::Name, "x"),
-            Finding::new("src/a.rs", 2, Rule::Sleep, "x"),
-            Finding::new("src/b.rs", 1, Rule::Name, "x"),
+            Diagnostic::new("src/a.rs", 1, Rule::Name, "x"),
+            Diagnostic::new("src/a.rs", 2, Rule::Sleep, "x"),
+            Diagnostic::new("src/b.rs", 1, Rule::Name, "x"),
         ];
         assert_eq!(exceptions.apply(found.clone()), found[1..]);
     }
@@ -90,8 +93,8 @@ mod tests {
     #[test]
     fn an_exception_that_is_not_needed_is_found() {
         let left = list("src/a.rs  name  because\nsrc/b.rs  sleep  because\n").apply(vec![]);
-        assert_eq!(left.iter().map(|finding| finding.line).collect::<Vec<_>>(), [1, 2]);
-        assert!(left.iter().all(|finding| finding.rule == Rule::StaleException));
+        assert_eq!(left.iter().map(|diagnostic| diagnostic.line).collect::<Vec<_>>(), [1, 2]);
+        assert!(left.iter().all(|diagnostic| diagnostic.rule == Rule::StaleException));
     }
 
     #[test]

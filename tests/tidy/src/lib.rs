@@ -1,30 +1,30 @@
-//! Holds the doors between packages and rooms, and the habits that keep files small.
+//! Checks the dependencies between packages and between modules, and the habits that keep files small.
 //!
 //! ```
 //! use tidy::{Rule, Source};
 //!
 //! let source = Source::parse("crates/example/src/lib.rs", "//! An example.\nfn later() { todo!() }\n").unwrap();
-//! let findings = tidy::habits(&source);
-//! assert!(findings.iter().any(|finding| finding.rule == Rule::Unfinished && finding.line == 2));
+//! let diagnostics = tidy::habits(&source);
+//! assert!(diagnostics.iter().any(|diagnostic| diagnostic.rule == Rule::Unfinished && diagnostic.line == 2));
 //! ```
 //!
-//! Each check is a function from what it reads to [`Finding`]s, so it is tested on snippets; `tests/workspace.rs`
+//! Each check is a function from what it reads to [`Diagnostic`]s, so it is tested on snippets; `tests/workspace.rs`
 //! runs all of them on this repository. What is let through is a line with a reason in `exceptions.txt`, and a
-//! line that lets nothing through is a finding too. It changes no file, and it judges no taste: rustfmt and
+//! line that lets nothing through is a diagnostic too. It changes no file, and it judges no taste: rustfmt and
 //! clippy come before it.
 
 mod banned;
 mod cycle;
-mod door;
+mod diagnostic;
 mod edge;
 mod error;
 mod exception;
-mod finding;
 mod manifest;
 mod markdown;
+mod module_dependencies;
 mod name;
+mod package_dependencies;
 mod pure;
-mod room;
 mod size;
 mod source;
 mod text;
@@ -32,15 +32,15 @@ mod tree;
 mod workspace;
 
 pub use cycle::file_cycles;
-pub use door::package_edges;
+pub use diagnostic::{Diagnostic, Rule};
 pub use edge::{Edge, edges};
 pub use error::Error;
 pub use exception::Exceptions;
-pub use finding::{Finding, Rule};
 pub use manifest::{Metadata, Package, manifest_edges, toolchain};
 pub use markdown::links;
+pub use module_dependencies::module_edges;
+pub use package_dependencies::package_edges;
 pub use pure::purity;
-pub use room::room_edges;
 pub use source::Source;
 pub use text::text;
 pub use tree::dependency_trees;
@@ -48,6 +48,6 @@ pub use workspace::Workspace;
 
 /// All checks that need nothing but one Rust file.
 #[must_use]
-pub fn habits(source: &Source) -> Vec<Finding> {
+pub fn habits(source: &Source) -> Vec<Diagnostic> {
     [banned::check(source), name::check(source), size::check(source), text::rust(source)].concat()
 }

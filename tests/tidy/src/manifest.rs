@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::{Error, Finding, Rule, door};
+use crate::{Diagnostic, Error, Rule, package_dependencies};
 
 /// The part of `cargo metadata` that is judged.
 #[derive(Clone, Debug, Deserialize)]
@@ -70,27 +70,29 @@ impl Metadata {
     }
 }
 
-/// The dependencies between packages of ours that no door allows.
+/// The dependencies between packages of ours that are not allowed.
 #[must_use]
-pub fn manifest_edges(metadata: &Metadata) -> Vec<Finding> {
+pub fn manifest_edges(metadata: &Metadata) -> Vec<Diagnostic> {
     let edges =
         metadata.ours().flat_map(|package| package.dependencies.iter().map(move |used| (package, used)));
     let ours = edges.filter(|(_, used)| used.path.is_some());
     let refused = ours.filter(|(package, used)| {
         let is_test = used.kind.as_deref() == Some("dev");
-        !door::may_use(&metadata.folder(package), &package.name, &used.name, is_test)
+        !package_dependencies::may_use(&metadata.folder(package), &package.name, &used.name, is_test)
     });
     refused
-        .map(|(package, used)| door::finding(&manifest(metadata, package), 1, &package.name, &used.name))
+        .map(|(package, used)| {
+            package_dependencies::diagnostic(&manifest(metadata, package), 1, &package.name, &used.name)
+        })
         .collect()
 }
 
 /// Checks that every package of ours asks for the Rust that kube asks for: it is the lowest that can work,
 /// and a higher one would shut out users of kube.
 #[must_use]
-pub fn toolchain(metadata: &Metadata) -> Vec<Finding> {
+pub fn toolchain(metadata: &Metadata) -> Vec<Diagnostic> {
     let Some(kube) = metadata.packages.iter().find(|package| package.name == "kube") else {
-        return vec![Finding::new(
+        return vec![Diagnostic::new(
             "Cargo.toml",
             1,
             Rule::Manifest,
@@ -102,17 +104,17 @@ pub fn toolchain(metadata: &Metadata) -> Vec<Finding> {
     let message =
         format!("rust-version must be kube's, {}.{}: `rust-version.workspace = true`", wanted.0, wanted.1);
     differing
-        .map(|package| Finding::new(&manifest(metadata, package), 1, Rule::Manifest, message.as_str()))
+        .map(|package| Diagnostic::new(&manifest(metadata, package), 1, Rule::Manifest, message.as_str()))
         .collect()
 }
 
 /// Checks that a package takes over the workspace's lints. `path` is that of its `Cargo.toml`.
-pub(crate) fn lints(path: &str, text: &str) -> Vec<Finding> {
+pub(crate) fn lints(path: &str, text: &str) -> Vec<Diagnostic> {
     let lines: Vec<_> = text.lines().map(str::trim).collect();
     if lines.windows(2).any(|pair| pair == ["[lints]", "workspace = true"]) {
         return Vec::new();
     }
-    vec![Finding::new(
+    vec![Diagnostic::new(
         path,
         1,
         Rule::Manifest,

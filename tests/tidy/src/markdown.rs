@@ -2,10 +2,10 @@
 
 use pulldown_cmark::{Event, Parser, Tag};
 
-use crate::{Finding, Rule};
+use crate::{Diagnostic, Rule};
 
 /// The links of a document that lead nowhere. `exists` answers for a path relative to the workspace.
-pub fn links(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+pub fn links(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let targets = Parser::new(text).into_offset_iter().filter_map(|(event, range)| match event {
         Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
@@ -16,7 +16,7 @@ pub fn links(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Findi
     let local = targets.filter_map(|(url, offset)| Some((local_path(folder, &url)?, offset)));
     let dead = local.filter(|(target, _)| !exists(target));
     dead.map(|(target, offset)| {
-        Finding::new(path, line_of(text, offset), Rule::Link, format!("no file {target}"))
+        Diagnostic::new(path, line_of(text, offset), Rule::Link, format!("no file {target}"))
     })
     .collect()
 }
@@ -48,7 +48,7 @@ mod tests {
 
     fn dead(path: &str, text: &str) -> Vec<(usize, String)> {
         let found = links(path, text, |target| ["docs/a.md", "README.md", "crates"].contains(&target));
-        found.into_iter().map(|finding| (finding.line, finding.message)).collect()
+        found.into_iter().map(|diagnostic| (diagnostic.line, diagnostic.message)).collect()
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use syn::visit::Visit;
 
 use crate::source::lines;
-use crate::{Finding, Rule, Source};
+use crate::{Diagnostic, Rule, Source};
 
 const BANNED: [&str; 8] = ["util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"];
 /// These say nothing at the end of a name; in front they can be the field's word, as Rego's `data` is.
@@ -13,7 +13,7 @@ const BANNED_LAST: [&str; 2] = ["data", "info"];
 /// The crate's own name, which the field gave it.
 const GIVEN: [&str; 3] = ["watch-manager", "watch_manager", "WatchManager"];
 
-pub(crate) fn check(source: &Source) -> Vec<Finding> {
+pub(crate) fn check(source: &Source) -> Vec<Diagnostic> {
     let mut names = Names { path: source.path(), found: Vec::new() };
     let parts = source.path().split('/').map(|part| part.strip_suffix(".rs").unwrap_or(part));
     for part in parts.filter(|part| is_banned(part, part.split(['_', '-']))) {
@@ -25,13 +25,13 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
 
 struct Names<'a> {
     path: &'a str,
-    found: Vec<Finding>,
+    found: Vec<Diagnostic>,
 }
 
 impl Names<'_> {
     fn report(&mut self, line: usize, what: &str) {
         let message = format!("{what} says nothing: name it by what it does for whom");
-        self.found.push(Finding::new(self.path, line, Rule::Name, message));
+        self.found.push(Diagnostic::new(self.path, line, Rule::Name, message));
     }
 
     fn check_type(&mut self, ident: &syn::Ident) {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn lines_of(path: &str, text: &str) -> Vec<usize> {
-        check(&Source::parse(path, text).unwrap()).into_iter().map(|finding| finding.line).collect()
+        check(&Source::parse(path, text).unwrap()).into_iter().map(|diagnostic| diagnostic.line).collect()
     }
 
     #[test]

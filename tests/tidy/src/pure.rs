@@ -3,7 +3,7 @@
 //!
 //! Which files these are is a decision, so the list is here; a file that is gone must leave it.
 
-use crate::{Edge, Finding, Rule, Source, edges};
+use crate::{Diagnostic, Edge, Rule, Source, edges};
 
 const PURE: [&str; 12] = [
     "crates/pod-status/src/aggregate.rs",
@@ -32,12 +32,12 @@ const CLIENT: [&str; 4] = ["Api", "Client", "client", "runtime"];
 /// The paths in pure files that lead to a clock, a task or a client, the pure files that are gone, and the files of
 /// `pod-status` that read the wall clock without being listed.
 #[must_use]
-pub fn purity(sources: &[Source]) -> Vec<Finding> {
+pub fn purity(sources: &[Source]) -> Vec<Diagnostic> {
     let impure = PURE.into_iter().flat_map(|path| of_file(path, sources));
     impure.chain(sources.iter().flat_map(wall_clock)).collect()
 }
 
-fn wall_clock(source: &Source) -> Vec<Finding> {
+fn wall_clock(source: &Source) -> Vec<Diagnostic> {
     if !source.path().starts_with("crates/pod-status/src/") || WALL_CLOCK.contains(&source.path()) {
         return Vec::new();
     }
@@ -46,17 +46,17 @@ fn wall_clock(source: &Source) -> Vec<Finding> {
         _ => None,
     });
     let message = "reads the wall clock: decide by `tokio::time::Instant`, see `WALL_CLOCK` in tests/tidy";
-    clocks.map(|line| Finding::new(source.path(), line, Rule::Room, message)).collect()
+    clocks.map(|line| Diagnostic::new(source.path(), line, Rule::ModuleDependency, message)).collect()
 }
 
 fn is_wall_clock(path: &[String]) -> bool {
     path.iter().any(|name| ["Timestamp", "SystemTime", "Zoned"].contains(&name.as_str()))
 }
 
-fn of_file(path: &str, sources: &[Source]) -> Vec<Finding> {
+fn of_file(path: &str, sources: &[Source]) -> Vec<Diagnostic> {
     let Some(source) = sources.iter().find(|source| source.path() == path) else {
         let message = format!("{path} is gone: remove it from the list of pure files");
-        return vec![Finding::new("tests/tidy/src/pure.rs", 1, Rule::Room, message)];
+        return vec![Diagnostic::new("tests/tidy/src/pure.rs", 1, Rule::ModuleDependency, message)];
     };
     let impure = edges(source).into_iter().filter_map(|edge| match edge {
         Edge::Outside { path, line } if is_impure(&path) => Some((path.join("::"), line)),
@@ -64,7 +64,7 @@ fn of_file(path: &str, sources: &[Source]) -> Vec<Finding> {
     });
     impure
         .map(|(used, line)| {
-            Finding::new(path, line, Rule::Room, format!("a pure file must not use `{used}`"))
+            Diagnostic::new(path, line, Rule::ModuleDependency, format!("a pure file must not use `{used}`"))
         })
         .collect()
 }
@@ -85,7 +85,7 @@ mod tests {
     fn lines(text: &str) -> Vec<String> {
         let others = PURE.into_iter().skip(1).map(|path| Source::parse(path, "").unwrap());
         let sources: Vec<_> = others.chain([Source::parse(PURE[0], text).unwrap()]).collect();
-        purity(&sources).iter().map(|finding| finding.line.to_string()).collect()
+        purity(&sources).iter().map(|diagnostic| diagnostic.line.to_string()).collect()
     }
 
     #[test]

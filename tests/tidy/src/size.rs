@@ -6,26 +6,26 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 
 use crate::source::lines;
-use crate::{Finding, Rule, Source};
+use crate::{Diagnostic, Rule, Source};
 
 const FILE: usize = 400;
 const FUNCTION: usize = 50;
 
-pub(crate) fn check(source: &Source) -> Vec<Finding> {
+pub(crate) fn check(source: &Source) -> Vec<Diagnostic> {
     let mut functions = Functions { source, found: Vec::new() };
     functions.visit_file(source.tree());
     let counted = source.text().lines().zip(1..).filter(|(_, line)| !source.is_test(*line)).count();
     if counted > FILE {
         let message =
             format!("{counted} lines without tests, {FILE} are allowed: split it by reason to change");
-        functions.found.push(Finding::new(source.path(), FILE, Rule::FileLength, message));
+        functions.found.push(Diagnostic::new(source.path(), FILE, Rule::FileLength, message));
     }
     functions.found
 }
 
 struct Functions<'a> {
     source: &'a Source,
-    found: Vec<Finding>,
+    found: Vec<Diagnostic>,
 }
 
 impl Functions<'_> {
@@ -37,7 +37,7 @@ impl Functions<'_> {
         if length > FUNCTION && !self.source.is_test(first) {
             let message =
                 format!("fn {} has {length} lines of code, {FUNCTION} are allowed", signature.ident);
-            self.found.push(Finding::new(self.source.path(), first, Rule::FunctionLength, message));
+            self.found.push(Diagnostic::new(self.source.path(), first, Rule::FunctionLength, message));
         }
     }
 }
@@ -72,7 +72,7 @@ mod tests {
 
     fn rules(text: &str) -> Vec<(Rule, usize)> {
         let source = Source::parse("crates/x/src/a.rs", text).unwrap();
-        check(&source).into_iter().map(|finding| (finding.rule, finding.line)).collect()
+        check(&source).into_iter().map(|diagnostic| (diagnostic.rule, diagnostic.line)).collect()
     }
 
     fn function(lines: usize) -> String {

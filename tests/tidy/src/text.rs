@@ -1,30 +1,30 @@
 //! Checks that need no parsing: the first line, the first example, white space at the end of lines.
 
-use crate::{Finding, Rule, Source};
+use crate::{Diagnostic, Rule, Source};
 
 const EXAMPLE_WITHIN: usize = 20;
 
-pub(crate) fn rust(source: &Source) -> Vec<Finding> {
+pub(crate) fn rust(source: &Source) -> Vec<Diagnostic> {
     let (path, text) = (source.path(), source.text());
     let mut found = Vec::new();
     if !text.starts_with("//! ") {
         let message = "starts without `//! what it is`";
-        found.push(Finding::new(path, 1, Rule::FirstLine, message));
+        found.push(Diagnostic::new(path, 1, Rule::FirstLine, message));
     }
     let mut first_screen = text.lines().take(EXAMPLE_WITHIN);
     if path.ends_with("src/lib.rs") && !first_screen.any(|line| line.starts_with("//! ```")) {
         let message = format!("no example in the first {EXAMPLE_WITHIN} lines of the crate's documentation");
-        found.push(Finding::new(path, 1, Rule::Example, message));
+        found.push(Diagnostic::new(path, 1, Rule::Example, message));
     }
     found
 }
 
 /// Checks a text file of any kind for white space at the end of lines.
 #[must_use]
-pub fn text(path: &str, text: &str) -> Vec<Finding> {
+pub fn text(path: &str, text: &str) -> Vec<Diagnostic> {
     let trailing = text.split('\n').zip(1..).filter(|(line, _)| line.ends_with(char::is_whitespace));
     trailing
-        .map(|(_, line)| Finding::new(path, line, Rule::TrailingSpace, "white space at the end"))
+        .map(|(_, line)| Diagnostic::new(path, line, Rule::TrailingSpace, "white space at the end"))
         .collect()
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     fn rules(path: &str, text: &str) -> Vec<Rule> {
-        rust(&Source::parse(path, text).unwrap()).into_iter().map(|finding| finding.rule).collect()
+        rust(&Source::parse(path, text).unwrap()).into_iter().map(|diagnostic| diagnostic.rule).collect()
     }
 
     #[test]
@@ -56,6 +56,6 @@ mod tests {
     #[test]
     fn white_space_at_the_end_is_found_on_its_line() {
         let found = text("a.md", "fine\nnot \nnor\t\n\nfine");
-        assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(found.iter().map(|diagnostic| diagnostic.line).collect::<Vec<_>>(), [2, 3]);
     }
 }

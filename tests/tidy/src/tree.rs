@@ -3,7 +3,7 @@
 //! It reads `cargo tree -p crate -e normal`, which is what a user of that one crate builds: the features that
 //! other members of the workspace switch on are not in it.
 
-use crate::{Finding, Rule};
+use crate::{Diagnostic, Rule};
 
 const CLUSTER: [&str; 4] = ["kube-client", "kube-runtime", "hyper", "tokio"];
 
@@ -13,19 +13,19 @@ pub(crate) const WITHOUT_A_CLUSTER: [&str; 5] =
 
 /// Reports what `tree`, the output of `cargo tree --prefix none` for a crate, holds and must not.
 #[must_use]
-pub fn dependency_trees(package: &str, tree: &str) -> Vec<Finding> {
+pub fn dependency_trees(package: &str, tree: &str) -> Vec<Diagnostic> {
     let path = format!("crates/{package}/Cargo.toml");
     let mut names = tree.lines().filter_map(|line| line.split_whitespace().next());
     if names.next() != Some(package) {
         let message = format!("`cargo tree` did not begin with {package}: nothing is proven");
-        return vec![Finding::new(&path, 1, Rule::Tree, message)];
+        return vec![Diagnostic::new(&path, 1, Rule::Tree, message)];
     }
     let refused = CLUSTER
         .into_iter()
         .filter(|refused| tree.lines().any(|line| line.split(' ').next() == Some(refused)));
     let message =
         |name| format!("{package} builds {name}: see `cargo tree -p {package} -e normal -i {name}`");
-    refused.map(|name| Finding::new(&path, 1, Rule::Tree, message(name))).collect()
+    refused.map(|name| Diagnostic::new(&path, 1, Rule::Tree, message(name))).collect()
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use std::process::Command;
 use walkdir::WalkDir;
 
 use crate::{
-    Error, Exceptions, Finding, Metadata, Source, dependency_trees, file_cycles, habits, links, manifest,
-    manifest_edges, package_edges, purity, room_edges, text, toolchain, tree,
+    Diagnostic, Error, Exceptions, Metadata, Source, dependency_trees, file_cycles, habits, links, manifest,
+    manifest_edges, module_edges, package_edges, purity, text, toolchain, tree,
 };
 
 /// Kinds of files in which white space at the end of a line is a mistake.
@@ -50,7 +50,7 @@ impl Workspace {
     /// # Errors
     ///
     /// When the list of exceptions cannot be read, or Cargo fails.
-    pub fn findings(&self) -> Result<Vec<Finding>, Error> {
+    pub fn diagnostics(&self) -> Result<Vec<Diagnostic>, Error> {
         let mut found = self.of_files();
         found.extend(purity(&self.sources));
         found.extend(self.of_packages());
@@ -78,7 +78,7 @@ impl Workspace {
         self.metadata.ours().map(|package| package.name.clone()).collect()
     }
 
-    fn of_files(&self) -> Vec<Finding> {
+    fn of_files(&self) -> Vec<Diagnostic> {
         let ours = self.packages();
         let rust =
             self.sources.iter().flat_map(|source| [habits(source), package_edges(source, &ours)].concat());
@@ -90,14 +90,14 @@ impl Workspace {
         rust.chain(texts).collect()
     }
 
-    fn of_packages(&self) -> Vec<Finding> {
+    fn of_packages(&self) -> Vec<Diagnostic> {
         let mut found = [manifest_edges(&self.metadata), toolchain(&self.metadata)].concat();
         for package in self.metadata.ours() {
             let folder = self.metadata.folder(package);
             let inside = format!("{folder}/src/");
             let sources: Vec<_> =
                 self.sources.iter().filter(|source| source.path().starts_with(&inside)).collect();
-            found.extend(room_edges(&folder, &sources));
+            found.extend(module_edges(&folder, &sources));
             found.extend(file_cycles(&sources));
             let path = format!("{folder}/Cargo.toml");
             let text =

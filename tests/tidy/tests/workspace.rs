@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use tidy::{Finding, Rule, Workspace};
+use tidy::{Diagnostic, Rule, Workspace};
 
-/// The findings that are kept of a reading: syntax trees cannot leave their thread.
+/// The diagnostics that are kept of a reading: syntax trees cannot leave their thread.
 struct Judged {
     packages: BTreeSet<String>,
     paths: BTreeSet<String>,
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 fn judged() -> &'static Judged {
@@ -23,14 +23,18 @@ fn judge() -> Result<Judged, tidy::Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let workspace = Workspace::read(&root)?;
     let paths = workspace.sources().iter().map(|source| source.path().to_owned()).collect();
-    Ok(Judged { packages: workspace.packages(), paths, findings: workspace.findings()? })
+    Ok(Judged { packages: workspace.packages(), paths, diagnostics: workspace.diagnostics()? })
 }
 
 #[track_caller]
 fn none(rule: Rule) {
-    let broken: Vec<_> =
-        judged().findings.iter().filter(|finding| finding.rule == rule).map(ToString::to_string).collect();
-    assert!(broken.is_empty(), "{} findings:\n{}", broken.len(), broken.join("\n"));
+    let broken: Vec<_> = judged()
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.rule == rule)
+        .map(ToString::to_string)
+        .collect();
+    assert!(broken.is_empty(), "{} diagnostics:\n{}", broken.len(), broken.join("\n"));
 }
 
 #[test]
@@ -56,8 +60,8 @@ macro_rules! rules {
 }
 
 rules! {
-    packages_use_only_what_a_door_leads_to: Door,
-    modules_use_only_what_a_door_leads_to: Room,
+    packages_depend_only_on_what_they_may: PackageDependency,
+    modules_depend_only_on_what_they_may: ModuleDependency,
     files_do_not_use_one_another_in_circles: Cycle,
     crates_without_a_cluster_build_without_a_client: Tree,
     files_are_short: FileLength,

@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use rego_compat::{
-    Diagnostics, Module, Object, Program as Compiled, QueryScope, RegoVersion, Rules, Value as RegoValue,
+    Diagnostics, Module, Object, Program as Compiled, QueryScope, RegoVersion, Restrictions,
+    Value as RegoValue,
 };
 use serde_json::Value;
 
 use crate::api::RegoSource;
 use crate::inventory::{DependencyKey, Reads};
-use crate::review::{Finding, Unreadable};
+use crate::review::{RawViolation, Unreadable};
 
 use super::print::{Heard, Listener};
 use super::{BodyTrace, Budget, Case, CompileError, Driver, EvalError, Program};
@@ -48,7 +49,7 @@ impl Driver for RegoDriver {
     }
 
     fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
-        compile(source, &template_rules(), None)
+        compile(source, &restrictions(), None)
     }
 
     fn with_print_listener(&self, listener: &Arc<dyn Listener>) -> Option<Arc<dyn Driver>> {
@@ -71,7 +72,7 @@ impl Driver for PrintingRegoDriver {
     }
 
     fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
-        compile(source, &template_rules().with_print(), Some(self.0.clone()))
+        compile(source, &restrictions().with_print(), Some(self.0.clone()))
     }
 
     fn with_print_listener(&self, listener: &Arc<dyn Listener>) -> Option<Arc<dyn Driver>> {
@@ -141,7 +142,7 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
 
 fn compile(
     source: &Value,
-    rules: &Rules,
+    restrictions: &Restrictions,
     listener: Option<Arc<dyn Listener>>,
 ) -> Result<Arc<dyn Program>, Vec<CompileError>> {
     let source =
@@ -151,15 +152,15 @@ fn compile(
     let package = modules.first().map(|entry| entry.package().to_vec()).unwrap_or_default();
     let query = format!("data.{}.violation", package.join("."));
     modules.extend(hook::module(&package));
-    let compiled =
-        rego_compat::compile(&modules, &query, rules).map_err(|findings| from_findings(&findings))?;
+    let compiled = rego_compat::compile(&modules, &query, restrictions)
+        .map_err(|diagnostics| compile_errors(&diagnostics))?;
     let reads = Reads::of(&compiled);
     Ok(Arc::new(RegoProgram { compiled, reads, listener }))
 }
 
 /// Returns what Gatekeeper lets a template refer to: libraries, and the inventory.
-fn template_rules() -> Rules {
-    Rules::default().with_data_roots(["inventory", "lib"]).with_import_roots(["data.lib", "future"])
+fn restrictions() -> Restrictions {
+    Restrictions::default().with_data_roots(["inventory", "lib"]).with_import_roots(["data.lib", "future"])
 }
 
 /// The entry module first, then the libraries.
@@ -171,7 +172,7 @@ fn parse(source: &RegoSource, version: RegoVersion) -> Result<Vec<Module>, Vec<C
             errors.extend(check_entry(&module));
             modules.push(module);
         }
-        Err(findings) => errors.extend(from_findings(&findings)),
+        Err(diagnostics) => errors.extend(compile_errors(&diagnostics)),
     }
     for (position, text) in source.libs.iter().enumerate() {
         let name = format!("libs[{position}]");
@@ -180,7 +181,7 @@ fn parse(source: &RegoSource, version: RegoVersion) -> Result<Vec<Module>, Vec<C
                 errors.extend(check_library(&module, name));
                 modules.push(module);
             }
-            Err(findings) => errors.extend(from_findings(&findings)),
+            Err(diagnostics) => errors.extend(compile_errors(&diagnostics)),
         }
     }
     if errors.is_empty() { Ok(modules) } else { Err(errors) }
@@ -216,22 +217,22 @@ fn from_field(error: &crate::api::FieldError) -> CompileError {
     }
 }
 
-fn from_findings(findings: &Diagnostics) -> Vec<CompileError> {
-    let own = findings.iter().filter(|finding| !hook::is_of(finding));
-    own.map(|finding| CompileError {
-        code: finding.code.to_string(),
-        message: match finding.help.as_str() {
-            "" => finding.message.clone(),
-            help => format!("{} ({help})", finding.message),
+fn compile_errors(diagnostics: &Diagnostics) -> Vec<CompileError> {
+    let own = diagnostics.iter().filter(|diagnostic| !hook::is_of(diagnostic));
+    own.map(|diagnostic| CompileError {
+        code: diagnostic.code.to_string(),
+        message: match diagnostic.help.as_str() {
+            "" => diagnostic.message.clone(),
+            help => format!("{} ({help})", diagnostic.message),
         },
-        location: format!("{}:{}:{}", finding.file, finding.line, finding.column),
+        location: format!("{}:{}:{}", diagnostic.file, diagnostic.line, diagnostic.column),
     })
-    .chain(hook::mistake(findings))
+    .chain(hook::error(diagnostics))
     .collect()
 }
 
 impl Program for RegoProgram {
-    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
+    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         let input = input(case)?;
         let data = match &self.reads {
             None => RegoValue::new_object(),
@@ -249,7 +250,7 @@ impl Program for RegoProgram {
         };
         match answer? {
             None => Ok(Vec::new()),
-            Some(answer) => findings(&answer),
+            Some(answer) => violations(&answer),
         }
     }
 
@@ -272,25 +273,27 @@ fn parameters(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
     })
 }
 
-/// The findings in a policy's answer. Objects that differ only in keys other than `msg` and `details` are one.
-fn findings(answer: &RegoValue) -> Result<Vec<Finding>, EvalError> {
+/// The violations in a policy's answer. Objects that differ only in keys other than `msg` and `details` are one.
+fn violations(answer: &RegoValue) -> Result<Vec<RawViolation>, EvalError> {
     let set = answer.as_set().map_err(|_| EvalError::Shape(shape(answer)))?;
     distinct(set.iter())
 }
 
-/// The findings that elements of an answer are.
-pub(super) fn distinct<'v>(entries: impl Iterator<Item = &'v RegoValue>) -> Result<Vec<Finding>, EvalError> {
-    let mut findings: Vec<Finding> = Vec::new();
+/// The violations that elements of an answer are.
+pub(super) fn distinct<'v>(
+    entries: impl Iterator<Item = &'v RegoValue>,
+) -> Result<Vec<RawViolation>, EvalError> {
+    let mut violations: Vec<RawViolation> = Vec::new();
     for entry in entries {
-        let finding = finding(entry)?;
-        if !findings.contains(&finding) {
-            findings.push(finding);
+        let violation = violation(entry)?;
+        if !violations.contains(&violation) {
+            violations.push(violation);
         }
     }
-    Ok(findings)
+    Ok(violations)
 }
 
-fn finding(entry: &RegoValue) -> Result<Finding, EvalError> {
+fn violation(entry: &RegoValue) -> Result<RawViolation, EvalError> {
     let fields = entry.as_object().map_err(|_| EvalError::Shape(shape(entry)))?;
     let message = fields.get(&NAMES.message).ok_or_else(|| EvalError::Shape(shape(entry)))?;
     let message = message.as_string().map_err(|_| EvalError::Shape(shape(entry)))?;
@@ -298,7 +301,7 @@ fn finding(entry: &RegoValue) -> Result<Finding, EvalError> {
         None => Value::Object(serde_json::Map::new()),
         Some(details) => serde_json::to_value(details).map_err(|_| EvalError::Shape(shape(entry)))?,
     };
-    Ok(Finding { message: message.to_string(), details: Some(details) })
+    Ok(RawViolation { message: message.to_string(), details: Some(details) })
 }
 
 /// The start of a value, for an error message that must stay readable.

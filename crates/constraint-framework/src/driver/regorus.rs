@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::api::RegoSource;
 use crate::inventory::Reads;
-use crate::review::Finding;
+use crate::review::RawViolation;
 
 use super::rego::{distinct, input};
 use super::{Budget, Case, CompileError, Driver, EvalError, Program, RegoDriver};
@@ -75,7 +75,7 @@ fn loaded(source: &Value) -> Result<(Engine, String), String> {
 }
 
 impl Program for RegorusProgram {
-    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
+    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         let input = input(case)?;
         // A poisoned lock holds modules that no evaluation has changed.
         let mut engine = self.engine.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use rego_compat::{Budget, EvalError, Module, Program, RegoVersion, Rules, compile};
+use rego_compat::{Budget, EvalError, Module, Program, RegoVersion, Restrictions, compile};
 use serde_json::{Value, json};
 
 use super::*;
@@ -28,7 +28,8 @@ fn program(rules: &str) -> Program {
     let text = format!("package t\n{rules}");
     let module =
         Module::parse("t.rego", &text, RegoVersion::V0).unwrap_or_else(|why| panic!("{why}\n{text}"));
-    compile(&[module], "data.t.violation", &Rules::default()).unwrap_or_else(|why| panic!("{why}\n{text}"))
+    compile(&[module], "data.t.violation", &Restrictions::default())
+        .unwrap_or_else(|why| panic!("{why}\n{text}"))
 }
 
 fn answer(

@@ -59,7 +59,7 @@ enum Kept {
 /// The code of a template by engine.
 #[derive(Debug)]
 pub(super) struct Programs {
-    /// The one whose findings count.
+    /// The one whose violations count.
     pub(super) deciding: (String, Arc<dyn Program>),
     /// The others, where they are compared.
     pub(super) others: Vec<(String, Arc<dyn Program>)>,
@@ -211,10 +211,10 @@ impl CompiledTemplate {
             fields.insert("spec".to_owned(), constraint.spec.clone());
         }
         let mut verdict = self.with_parts(|crds, parts| crds.validate(parts, &object));
-        let refused = verdict.errors.iter().map(|finding| {
-            // The place of a finding is one step with all of its path.
-            let path = finding.path.server("");
-            let text = finding.to_string();
+        let refused = verdict.errors.iter().map(|diagnostic| {
+            // The place of a diagnostic is one step with all of its path.
+            let path = diagnostic.path.server("");
+            let text = diagnostic.to_string();
             // The pointer says where.
             let rule = text.strip_prefix(&format!("{path}: ")).unwrap_or(&text).to_owned();
             FieldError::new(pointer(path.strip_prefix("<nil>").unwrap_or(&path), &object), rule)

@@ -1,6 +1,6 @@
 //! Differences between the engines of one template on the same review: a defect of the template, or of an engine.
 //!
-//! Only the deciding engine's findings ever count; this is for those who write templates in two languages.
+//! Only the deciding engine's violations ever count; this is for those who write templates in two languages.
 
 use crate::api::ConstraintRef;
 use crate::driver::Budget;
@@ -22,7 +22,7 @@ pub struct Disagreement {
 pub struct EngineAnswer {
     /// `Rego` or `K8sNativeValidation`.
     pub engine: String,
-    /// The messages of its findings; none when it finds no violation.
+    /// The messages of its violations; none when it finds no violation.
     pub messages: Vec<String>,
 }
 
@@ -45,8 +45,8 @@ impl PolicySet {
                 continue;
             }
             let answer = |(engine, program): (&str, &dyn crate::driver::Program)| {
-                let findings = self.ask(constraint, program, review, budget);
-                let messages = findings.into_iter().map(|finding| finding.message).collect();
+                let violations = self.ask(constraint, program, review, budget);
+                let messages = violations.into_iter().map(|violation| violation.message).collect();
                 EngineAnswer { engine: engine.to_owned(), messages }
             };
             let answers: Vec<_> = template.programs().map(answer).collect();

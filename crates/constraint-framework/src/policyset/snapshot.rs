@@ -8,7 +8,7 @@ use crate::api::{Constraint, ConstraintRef};
 use crate::driver::{Budget, Case, EvalError, Program};
 use crate::error::IngestError;
 use crate::inventory::Inventory;
-use crate::review::{EnforcementPoint, Finding, Review, Verdict, Violation};
+use crate::review::{EnforcementPoint, RawViolation, Review, Verdict, Violation};
 use crate::target::Target;
 
 use super::compiled::{CompiledConstraint, CompiledTemplate};
@@ -139,8 +139,8 @@ impl PolicySet {
             let template = &constraint.template;
             let applies = constraint.enforcement.applies(point) && template.is_about(review);
             if applies && template.wants(review, point) && wanted(&constraint.id) {
-                let findings = self.judge(constraint, review, budget, deadline, observer);
-                violations.extend(findings.into_iter().map(|finding| violation(constraint, finding, point)));
+                let raw = self.judge(constraint, review, budget, deadline, observer);
+                violations.extend(raw.into_iter().map(|raw| violation(constraint, raw, point)));
             }
         }
         Verdict::new(violations)
@@ -167,7 +167,7 @@ impl PolicySet {
         budget: &Budget,
         deadline: Option<Instant>,
         observer: &mut dyn ReviewObserver,
-    ) -> Vec<Finding> {
+    ) -> Vec<RawViolation> {
         let started = Instant::now();
         let mut report = |failure| {
             let (constraint, took) = (&constraint.id, started.elapsed());
@@ -201,7 +201,7 @@ impl PolicySet {
         program: &dyn Program,
         review: &Review,
         budget: &Budget,
-    ) -> Vec<Finding> {
+    ) -> Vec<RawViolation> {
         self.try_ask(constraint, program, review, budget).unwrap_or_else(|error| vec![failed(&error)])
     }
 
@@ -211,7 +211,7 @@ impl PolicySet {
         program: &dyn Program,
         review: &Review,
         budget: &Budget,
-    ) -> Result<Vec<Finding>, EvalError> {
+    ) -> Result<Vec<RawViolation>, EvalError> {
         let inventory = self.inventories.get(constraint.template.target());
         let case = Case { review, parameters: &constraint.parameters, inventory };
         let asked = contained(|| program.evaluate(&case, budget));
@@ -229,20 +229,20 @@ impl PolicySet {
 const OUT_OF_TIME: &str = "not evaluated: the time for the request was used up by other constraints";
 
 /// Gatekeeper gives null details to the failure of a policy in Rego, and none to everything else.
-fn failed(error: &EvalError) -> Finding {
+fn failed(error: &EvalError) -> RawViolation {
     let details = matches!(error, EvalError::Rego(_)).then_some(serde_json::Value::Null);
-    Finding { details, ..undecided(error.to_string()) }
+    RawViolation { details, ..undecided(error.to_string()) }
 }
 
-fn undecided(message: String) -> Finding {
-    Finding { message, details: None }
+fn undecided(message: String) -> RawViolation {
+    RawViolation { message, details: None }
 }
 
-fn violation(constraint: &CompiledConstraint, finding: Finding, point: EnforcementPoint) -> Violation {
+fn violation(constraint: &CompiledConstraint, raw: RawViolation, point: EnforcementPoint) -> Violation {
     Violation {
         constraint: constraint.id.clone(),
-        message: finding.message,
-        details: finding.details,
+        message: raw.message,
+        details: raw.details,
         actions: constraint.enforcement.at(point),
     }
 }

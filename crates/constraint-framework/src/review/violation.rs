@@ -1,4 +1,4 @@
-//! One finding of a policy, before and after it is tied to a constraint.
+//! A violation, before and after it is tied to a constraint.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::Action;
 
 /// A violation that a program reports: a message for people, details for machines.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct RawViolation {
     /// The policy's message.
     pub message: String,
     /// The details that the policy adds, `{}` where it adds nothing; `None` from a language without details, as CEL is,
@@ -16,14 +16,14 @@ pub struct Finding {
     pub details: Option<Value>,
 }
 
-/// A finding against one constraint, and what then happens at the enforcement point that asked.
+/// A violation against one constraint, and what then happens at the enforcement point that asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     /// The constraint that is violated.
     pub constraint: ConstraintRef,
     /// The policy's message, or why the constraint could not be decided.
     pub message: String,
-    /// Details for machines; `None` where there are none, see [`Finding::details`].
+    /// Details for machines; `None` where there are none, see [`RawViolation::details`].
     pub details: Option<Value>,
     /// The actions; never empty. More than one for a constraint scoped that way.
     pub actions: Vec<Action>,

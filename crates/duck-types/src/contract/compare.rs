@@ -11,7 +11,7 @@ use super::place::Place;
 use super::report::{ContractViolation, FieldUse, Report, Unverified, ViolationKind};
 use super::schema::{Additional, Node};
 
-/// Collects the findings of one comparison.
+/// Collects the diagnostics of one comparison.
 pub(crate) struct Comparison<'k> {
     pub(crate) direction: FieldUse,
     /// The keys of the list at a pointer from the field.

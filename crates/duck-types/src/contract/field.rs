@@ -37,7 +37,7 @@ impl TryFrom<Value> for FieldShape {
     type Error = String;
 
     fn try_from(schema: Value) -> Result<Self, String> {
-        super::written::check(&schema)?;
+        super::yaml::check(&schema)?;
         Ok(Self(schema))
     }
 }

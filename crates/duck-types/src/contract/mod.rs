@@ -43,7 +43,7 @@ mod reader;
 mod report;
 mod schema;
 mod spec;
-mod written;
+mod yaml;
 
 pub use check::check_crd;
 #[cfg(feature = "client")]

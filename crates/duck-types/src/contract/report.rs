@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ContractScope;
 
-/// The findings of a check.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {

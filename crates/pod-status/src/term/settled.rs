@@ -5,9 +5,9 @@ use tokio::time::Instant;
 use super::Term;
 use crate::cluster::{Next, Written};
 use crate::decisions::Settled;
+use crate::enforcement_states::Standing;
 use crate::parent::ParentRef;
 use crate::reason::{no_subresource, reason};
-use crate::standings::Standing;
 
 impl Term<'_> {
     pub(super) fn note_settled(&mut self, settled: Settled) {

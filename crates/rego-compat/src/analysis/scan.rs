@@ -210,12 +210,12 @@ impl<'a> Scan<'a> {
 
     fn operands<'o>(&mut self, operands: impl IntoIterator<Item = &'o Operand>, body: usize) {
         for operand in operands {
-            self.look(operand, body);
+            self.read(operand, body);
         }
     }
 
     /// Reads an operand whose origin does not matter.
-    fn look(&mut self, operand: &Operand, body: usize) {
+    fn read(&mut self, operand: &Operand, body: usize) {
         if !matches!(operand, Operand::Var(_) | Operand::Const(_)) {
             self.operand(operand, body);
         }

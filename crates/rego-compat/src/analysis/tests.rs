@@ -1,11 +1,11 @@
 //! Accesses, joins and paths of small policies.
 
 use super::*;
-use crate::{Module, RegoVersion, Rules, compile};
+use crate::{Module, RegoVersion, Restrictions, compile};
 
 fn analysis(body: &str) -> Analysis {
     let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V0).unwrap();
-    compile(&[module], "data.t.violation", &Rules::default()).unwrap().analysis().clone()
+    compile(&[module], "data.t.violation", &Restrictions::default()).unwrap().analysis().clone()
 }
 
 /// A path in one line: `*` for any key, `<…>` for keys from the input.

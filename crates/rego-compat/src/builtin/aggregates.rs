@@ -88,7 +88,7 @@ pub(super) fn min(args: &[&Value]) -> Outcome {
 fn extreme(args: &[&Value], wanted: Ordering) -> Outcome {
     let elements = match operand::elements(args, 0) {
         Ok(elements) => elements,
-        Err(fault) => return Outcome::Error(fault),
+        Err(error) => return Outcome::Error(error),
     };
     let found = elements
         .into_iter()

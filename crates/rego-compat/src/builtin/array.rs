@@ -3,7 +3,7 @@
 use crate::value::{Array, Value};
 
 use super::Outcome;
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 
 /// `array.concat(a, b)`.
 pub(super) fn concat(args: &[&Value]) -> Outcome {
@@ -25,7 +25,7 @@ pub(super) fn slice(args: &[&Value]) -> Outcome {
         let place = |index: i64| usize::try_from(index.max(0)).unwrap_or(usize::MAX);
         let stop = place(stop).min(items.len());
         let start = place(start).min(stop);
-        Ok::<_, Fault>(items.get(start..stop).unwrap_or(&[]).iter().cloned().collect::<Array>())
+        Ok::<_, CallError>(items.get(start..stop).unwrap_or(&[]).iter().cloned().collect::<Array>())
     };
     part().map(Array::into_value).into()
 }

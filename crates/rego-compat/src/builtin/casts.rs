@@ -4,7 +4,7 @@ use crate::value::number::spelling::Spelling;
 use crate::value::{Number, Set, Value};
 
 use super::Outcome;
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 
 /// `cast_array(x)`: an array as it is, a set as the array of its elements.
 pub(super) fn array(args: &[&Value]) -> Outcome {
@@ -55,11 +55,11 @@ pub(super) fn to_number(args: &[&Value]) -> Outcome {
 }
 
 /// A number as Go's `strconv.ParseFloat` takes it, within the range of a float.
-fn parsed(text: &str) -> Result<Number, Fault> {
-    let fault = |what: &str| format!("strconv.ParseFloat: parsing {text:?}: {what}");
+fn parsed(text: &str) -> Result<Number, CallError> {
+    let error = |what: &str| format!("strconv.ParseFloat: parsing {text:?}: {what}");
     let spelling = Spelling::read(text).filter(|_| separates_digits(text));
-    let spelling = spelling.ok_or_else(|| fault("invalid syntax"))?;
-    spelling.to_f64().ok_or_else(|| fault("value out of range"))?;
+    let spelling = spelling.ok_or_else(|| error("invalid syntax"))?;
+    spelling.to_f64().ok_or_else(|| error("value out of range"))?;
     Number::in_document(text).ok_or_else(|| "invalid number: number too big".to_owned())
 }
 

@@ -20,7 +20,7 @@ pub(super) fn contains(args: &[&Value]) -> Outcome {
     contained(args).map(Value::Bool).into()
 }
 
-fn contained(args: &[&Value]) -> Result<bool, operand::Fault> {
+fn contained(args: &[&Value]) -> Result<bool, operand::CallError> {
     let network = Cidr::parse(operand::string(args, 0)?)?;
     let other = operand::string(args, 1)?;
     if let Some(address) = parse_ip(other) {
@@ -56,7 +56,7 @@ pub(super) fn merge(args: &[&Value]) -> Outcome {
 }
 
 /// An element of `net.cidr_merge`: a network, or an address, which stands for the network of its class.
-fn network_of(element: &Value) -> Result<Cidr, operand::Fault> {
+fn network_of(element: &Value) -> Result<Cidr, operand::CallError> {
     let Value::String(text) = element else {
         return Err("element must be string".to_owned());
     };
@@ -73,7 +73,7 @@ pub(super) fn contains_matches(args: &[&Value]) -> Outcome {
     matches(args).into()
 }
 
-fn matches(args: &[&Value]) -> Result<Value, operand::Fault> {
+fn matches(args: &[&Value]) -> Result<Value, operand::CallError> {
     let mut found = Set::default();
     for (cidr, key) in keyed_operand(args, 0)? {
         for (other, other_key) in keyed_operand(args, 1)? {
@@ -86,10 +86,10 @@ fn matches(args: &[&Value]) -> Result<Value, operand::Fault> {
 }
 
 /// The networks of an operand, each with what identifies it: itself, its index, or its key.
-fn keyed_operand(args: &[&Value], index: usize) -> Result<Vec<(Value, Value)>, operand::Fault> {
+fn keyed_operand(args: &[&Value], index: usize) -> Result<Vec<(Value, Value)>, operand::CallError> {
     let with_key = |(element, key): (&Value, Value)| {
-        let fault = |fault| format!("operand {}: {fault}", index.saturating_add(1));
-        Ok((first_of(element).map_err(fault)?, key))
+        let error = |reason| format!("operand {}: {reason}", index.saturating_add(1));
+        Ok((first_of(element).map_err(error)?, key))
     };
     match args.get(index).copied() {
         Some(text @ Value::String(_)) => Ok(vec![(text.clone(), text.clone())]),

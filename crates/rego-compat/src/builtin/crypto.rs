@@ -51,7 +51,7 @@ pub(super) fn hmac_equal(args: &[&Value]) -> Outcome {
     equal(args).into()
 }
 
-fn equal(args: &[&Value]) -> Result<Value, operand::Fault> {
+fn equal(args: &[&Value]) -> Result<Value, operand::CallError> {
     Ok(Value::Bool(same(operand::string(args, 0)?.as_bytes(), operand::string(args, 1)?.as_bytes())))
 }
 

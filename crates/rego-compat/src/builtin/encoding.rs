@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use crate::value::Value;
 
 use super::Outcome;
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 
 /// Base64url with or without its padding.
-pub(super) fn from_base64url(text: &str) -> Result<Vec<u8>, Fault> {
+pub(super) fn from_base64url(text: &str) -> Result<Vec<u8>, CallError> {
     let illegal = || format!("illegal base64url string: {text}");
     let padding = match text.len() % 4 {
         _ if text.ends_with('=') => "",
@@ -91,7 +91,7 @@ pub(super) fn urlquery_encode_object(args: &[&Value]) -> Outcome {
     encoded_object(args).into()
 }
 
-fn encoded_object(args: &[&Value]) -> Result<Value, Fault> {
+fn encoded_object(args: &[&Value]) -> Result<Value, CallError> {
     // In the order of the texts that keys become, the last of those that become the same.
     let mut pairs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (key, value) in operand::object(args, 0)?.iter() {
@@ -123,7 +123,7 @@ pub(super) fn urlquery_decode_object(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(decoded_object).into()
 }
 
-fn decoded_object(text: &str) -> Result<Value, Fault> {
+fn decoded_object(text: &str) -> Result<Value, CallError> {
     let mut fields: std::collections::BTreeMap<Value, Vec<Value>> = std::collections::BTreeMap::new();
     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
         if pair.contains(';') {

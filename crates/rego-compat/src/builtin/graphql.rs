@@ -21,13 +21,13 @@ use self::schema::Schema;
 use super::{Answer, answer, text_at};
 
 /// The reason why there is no answer.
-enum Halt {
+enum Error {
     /// The document is not valid.
     Invalid,
     Limit(EvalError),
 }
 
-impl From<EvalError> for Halt {
+impl From<EvalError> for Error {
     fn from(limit: EvalError) -> Self {
         Self::Limit(limit)
     }
@@ -47,8 +47,8 @@ pub(super) fn schema_is_valid(args: &[&Value], meter: &Meter) -> Answer {
 pub(super) fn parse(args: &[&Value], meter: &Meter) -> Answer {
     match verified(args, meter) {
         Ok((query, schema)) => tree(vec![query, schema], meter),
-        Err(Halt::Invalid) => Ok(None),
-        Err(Halt::Limit(limit)) => Err(limit),
+        Err(Error::Invalid) => Ok(None),
+        Err(Error::Limit(limit)) => Err(limit),
     }
 }
 
@@ -56,38 +56,38 @@ pub(super) fn parse(args: &[&Value], meter: &Meter) -> Answer {
 pub(super) fn parse_and_verify(args: &[&Value], meter: &Meter) -> Answer {
     match verified(args, meter) {
         Ok((query, schema)) => tree(vec![Value::Bool(true), query, schema], meter),
-        Err(Halt::Invalid) => answer(vec![Value::Bool(false), Value::new_object(), Value::new_object()]),
-        Err(Halt::Limit(limit)) => Err(limit),
+        Err(Error::Invalid) => answer(vec![Value::Bool(false), Value::new_object(), Value::new_object()]),
+        Err(Error::Limit(limit)) => Err(limit),
     }
 }
 
 /// `graphql.parse_query(text)`.
 pub(super) fn parse_query(args: &[&Value], meter: &Meter) -> Answer {
-    parsed(text_at(args, 0).ok_or(Halt::Invalid).and_then(|text| parse::query(text, meter)), meter)
+    parsed(text_at(args, 0).ok_or(Error::Invalid).and_then(|text| parse::query(text, meter)), meter)
 }
 
 /// `graphql.parse_schema(text)`.
 pub(super) fn parse_schema(args: &[&Value], meter: &Meter) -> Answer {
-    parsed(text_at(args, 0).ok_or(Halt::Invalid).and_then(|text| parse::schema(text, meter)), meter)
+    parsed(text_at(args, 0).ok_or(Error::Invalid).and_then(|text| parse::schema(text, meter)), meter)
 }
 
-fn verdict(checked: Result<(), Halt>) -> Answer {
+fn verdict(checked: Result<(), Error>) -> Answer {
     match checked {
         Ok(()) => answer(true),
-        Err(Halt::Invalid) => answer(false),
-        Err(Halt::Limit(limit)) => Err(limit),
+        Err(Error::Invalid) => answer(false),
+        Err(Error::Limit(limit)) => Err(limit),
     }
 }
 
-fn parsed(document: Result<impl Part, Halt>, meter: &Meter) -> Answer {
+fn parsed(document: Result<impl Part, Error>, meter: &Meter) -> Answer {
     match document {
         Ok(document) => {
             let value = document.write();
             meter.charge_tree(&value)?;
             Ok(Some(value))
         }
-        Err(Halt::Invalid) => Ok(None),
-        Err(Halt::Limit(limit)) => Err(limit),
+        Err(Error::Invalid) => Ok(None),
+        Err(Error::Limit(limit)) => Err(limit),
     }
 }
 
@@ -97,7 +97,7 @@ fn tree(parts: Vec<Value>, meter: &Meter) -> Answer {
 }
 
 /// The trees of a query and of a schema that it is valid against.
-fn verified(args: &[&Value], meter: &Meter) -> Result<(Value, Value), Halt> {
+fn verified(args: &[&Value], meter: &Meter) -> Result<(Value, Value), Error> {
     let query: QueryDocument = document(args.first(), parse::query, meter)?;
     let (schema, tree) = schema_at(args, 1, meter)?;
     validate::query(&query, &schema, meter)?;
@@ -105,7 +105,7 @@ fn verified(args: &[&Value], meter: &Meter) -> Result<(Value, Value), Halt> {
 }
 
 /// A sound schema, and its tree.
-fn schema_at(args: &[&Value], index: usize, meter: &Meter) -> Result<(Schema, Value), Halt> {
+fn schema_at(args: &[&Value], index: usize, meter: &Meter) -> Result<(Schema, Value), Error> {
     let document: SchemaDocument = document(args.get(index), parse::schema, meter)?;
     let tree = document.write();
     Ok((Schema::of(document, meter)?, tree))
@@ -114,16 +114,16 @@ fn schema_at(args: &[&Value], index: usize, meter: &Meter) -> Result<(Schema, Va
 /// A document from its text, or from its tree.
 fn document<T: Part>(
     value: Option<&&Value>,
-    parse: fn(&str, &Meter) -> Result<T, Halt>,
+    parse: fn(&str, &Meter) -> Result<T, Error>,
     meter: &Meter,
-) -> Result<T, Halt> {
+) -> Result<T, Error> {
     match value {
         Some(Value::String(text)) => parse(text, meter),
         Some(tree @ Value::Object(_)) => {
             meter.charge_tree(tree)?;
-            T::read(tree).ok_or(Halt::Invalid)
+            T::read(tree).ok_or(Error::Invalid)
         }
-        _ => Err(Halt::Invalid),
+        _ => Err(Error::Invalid),
     }
 }
 

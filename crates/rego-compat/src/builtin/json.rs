@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::value::{Object, Value};
 
 use super::Outcome;
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 
 /// A value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
 /// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.
@@ -64,7 +64,7 @@ struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// The layout that the options ask for; none for a compact text.
-    fn of(args: &[&'a Value]) -> Result<Option<Self>, Fault> {
+    fn of(args: &[&'a Value]) -> Result<Option<Self>, CallError> {
         let mut layout = Self { prefix: "", indent: "\t" };
         let (mut pretty, mut implied) = (None, false);
         for (key, value) in operand::object(args, 1)?.iter() {
@@ -81,14 +81,14 @@ impl<'a> Layout<'a> {
 }
 
 /// A value as Go's `encoding/json` writes it.
-pub(super) fn marshalled(value: &Value) -> Result<String, Fault> {
+pub(super) fn marshalled(value: &Value) -> Result<String, CallError> {
     let mut writer = Writer { out: String::new(), layout: None, depth: 0 };
     writer.value(value)?;
     Ok(writer.out)
 }
 
 /// A key that is not a string is written as JSON.
-pub(crate) fn name_of(key: &Value) -> Result<String, Fault> {
+pub(crate) fn name_of(key: &Value) -> Result<String, CallError> {
     match key {
         Value::String(text) => Ok(text.to_string()),
         key => marshalled(key),
@@ -102,7 +102,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn value(&mut self, value: &Value) -> Result<(), Fault> {
+    fn value(&mut self, value: &Value) -> Result<(), CallError> {
         match value {
             Value::Null | Value::Undefined => self.out.push_str("null"),
             Value::Bool(bool) => self.out.push_str(if *bool { "true" } else { "false" }),
@@ -116,7 +116,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn list<'v>(&mut self, items: impl Iterator<Item = &'v Value>) -> Result<(), Fault> {
+    fn list<'v>(&mut self, items: impl Iterator<Item = &'v Value>) -> Result<(), CallError> {
         self.out.push('[');
         self.depth = self.depth.saturating_add(1);
         let mut empty = true;
@@ -130,7 +130,7 @@ impl Writer<'_> {
     }
 
     /// Of keys that are written alike, the last counts.
-    fn object(&mut self, pairs: &Object) -> Result<(), Fault> {
+    fn object(&mut self, pairs: &Object) -> Result<(), CallError> {
         let mut fields = BTreeMap::new();
         for (key, value) in pairs.iter() {
             fields.insert(name_of(key)?, value);

@@ -24,21 +24,21 @@ use self::node::Schema;
 use super::{Answer, answer};
 
 /// The reason why there is no schema, or no verdict.
-enum Stop {
+enum Error {
     /// In the library's words.
-    Fault(String),
+    Schema(String),
     Limit(EvalError),
 }
 
-impl From<EvalError> for Stop {
+impl From<EvalError> for Error {
     fn from(limit: EvalError) -> Self {
         Self::Limit(limit)
     }
 }
 
-impl From<String> for Stop {
-    fn from(fault: String) -> Self {
-        Self::Fault(fault)
+impl From<String> for Error {
+    fn from(text: String) -> Self {
+        Self::Schema(text)
     }
 }
 
@@ -46,9 +46,9 @@ pub(super) fn verify_schema(args: &[&Value], meter: &Meter) -> Answer {
     match args.first().map(|schema| compiled(schema, meter)) {
         None => Ok(None),
         Some(Ok(_)) => answer(vec![Value::Bool(true), Value::Null]),
-        Some(Err(Stop::Limit(limit))) => Err(limit),
-        Some(Err(Stop::Fault(fault))) => {
-            let text = format!("jsonschema: {fault}");
+        Some(Err(Error::Limit(limit))) => Err(limit),
+        Some(Err(Error::Schema(text))) => {
+            let text = format!("jsonschema: {text}");
             meter.charge(text.len())?;
             answer(vec![Value::Bool(false), text.into()])
         }
@@ -65,8 +65,8 @@ pub(super) fn match_schema(args: &[&Value], meter: &Meter) -> Answer {
             let diagnostics: Array = diagnostics.into_iter().map(described).collect();
             answer(vec![Value::Bool(matches), diagnostics.into_value()])
         }
-        Err(Stop::Fault(_)) => Ok(None),
-        Err(Stop::Limit(limit)) => Err(limit),
+        Err(Error::Schema(_)) => Ok(None),
+        Err(Error::Limit(limit)) => Err(limit),
     }
 }
 
@@ -85,23 +85,23 @@ fn described(diagnostic: Diagnostic) -> Value {
         .into_value()
 }
 
-fn compiled(schema: &Value, meter: &Meter) -> Result<Schema, Stop> {
+fn compiled(schema: &Value, meter: &Meter) -> Result<Schema, Error> {
     let document = document_of(schema, meter)?;
     compile::schema(&document, meter)
 }
 
 /// The JSON document that an argument is, or is the text of.
-fn document_of(value: &Value, meter: &Meter) -> Result<Value, Stop> {
+fn document_of(value: &Value, meter: &Meter) -> Result<Value, Error> {
     meter.charge_tree(value)?;
     match value {
         Value::String(text) => {
             meter.afford_bytes(text.len().saturating_mul(32))?;
             meter.spend(u64::try_from(text.len() / 8).unwrap_or(u64::MAX))?;
             let read = Value::from_json_str(text);
-            read.map_err(|_| Stop::Fault("invalid JSON string".to_owned()))
+            read.map_err(|_| Error::Schema("invalid JSON string".to_owned()))
         }
         Value::Object(_) | Value::Array(_) => Ok(plain(value)?),
-        _ => Err(Stop::Fault("wrong type, expected string or object".to_owned())),
+        _ => Err(Error::Schema("wrong type, expected string or object".to_owned())),
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) fn intn(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-pub(super) fn random() -> Result<[u8; 16], operand::Fault> {
+pub(super) fn random() -> Result<[u8; 16], operand::CallError> {
     let mut bytes = [0_u8; 16];
     getrandom::getrandom(&mut bytes)
         .map(|()| bytes)

@@ -5,7 +5,7 @@ pub(super) mod subset;
 use crate::meter::Meter;
 use crate::value::{Object, Set, Value};
 
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 use super::{Answer, Outcome, answer};
 
 /// `object.get(x, key, default)`: the value under a key or path, or the default.
@@ -30,7 +30,7 @@ pub(super) fn remove(args: &[&Value]) -> Outcome {
     let rest = || {
         let (object, keys) = (operand::object(args, 0)?, keys_of(args)?);
         let kept = object.iter().filter(|(key, _)| !keys.contains(key));
-        Ok::<_, Fault>(kept.map(|(key, value)| (key.clone(), value.clone())).collect::<Object>())
+        Ok::<_, CallError>(kept.map(|(key, value)| (key.clone(), value.clone())).collect::<Object>())
     };
     rest().map(Object::into_value).into()
 }
@@ -46,13 +46,13 @@ pub(super) fn filter(args: &[&Value]) -> Outcome {
         } else {
             keys.iter().filter_map(|key| Some((key.clone(), object.get(key)?.clone()))).collect()
         };
-        Ok::<_, Fault>(pairs)
+        Ok::<_, CallError>(pairs)
     };
     kept().map(Object::into_value).into()
 }
 
 /// The keys that an array, a set or an object lists.
-fn keys_of(args: &[&Value]) -> Result<Set, Fault> {
+fn keys_of(args: &[&Value]) -> Result<Set, CallError> {
     match args.get(1).copied() {
         Some(Value::Array(items)) => Ok(items.iter().cloned().collect()),
         Some(Value::Set(items)) => Ok((**items).clone()),
@@ -64,7 +64,7 @@ fn keys_of(args: &[&Value]) -> Result<Set, Fault> {
 /// `object.union(a, b)`: both, and objects in both as unions again; otherwise `b` wins.
 pub(super) fn union(args: &[&Value]) -> Outcome {
     let both =
-        || Ok::<_, Fault>(merged(operand::object(args, 0)?, operand::object(args, 1)?, Spelling::First));
+        || Ok::<_, CallError>(merged(operand::object(args, 0)?, operand::object(args, 1)?, Spelling::First));
     both().map(Object::into_value).into()
 }
 
@@ -72,7 +72,7 @@ pub(super) fn union(args: &[&Value]) -> Outcome {
 pub(super) fn union_n(args: &[&Value]) -> Outcome {
     let all = || {
         let objects =
-            operand::array(args, 0)?.iter().map(element).collect::<Result<Vec<&Object>, Fault>>()?;
+            operand::array(args, 0)?.iter().map(element).collect::<Result<Vec<&Object>, CallError>>()?;
         let (first, rest) =
             objects.split_first().map_or((Object::new(), &[][..]), |(first, rest)| ((*first).clone(), rest));
         Ok(rest.iter().fold(first, |union, object| merged(&union, object, Spelling::Last)))
@@ -80,7 +80,7 @@ pub(super) fn union_n(args: &[&Value]) -> Outcome {
     all().map(Object::into_value).into()
 }
 
-fn element(value: &Value) -> Result<&Object, Fault> {
+fn element(value: &Value) -> Result<&Object, CallError> {
     match value {
         Value::Object(object) => Ok(object),
         other => {

@@ -4,13 +4,13 @@ use crate::value::Value;
 use crate::value::{Array, Object, Set};
 
 /// The error text of a call; what OPA reports in strict mode.
-pub(super) type Fault = String;
+pub(super) type CallError = String;
 
-/// The fault that is none of OPA's: the value would be larger than an evaluation may hold.
+/// The error that OPA does not have: the value would be larger than an evaluation may hold.
 pub(super) const EXCESS: &str = "larger than an evaluation may hold";
 
 /// An operand that must be a string.
-pub(super) fn string<'v>(args: &[&'v Value], index: usize) -> Result<&'v str, Fault> {
+pub(super) fn string<'v>(args: &[&'v Value], index: usize) -> Result<&'v str, CallError> {
     match args.get(index).copied() {
         Some(Value::String(string)) => Ok(string),
         other => Err(wrong(index, "string", other)),
@@ -18,7 +18,7 @@ pub(super) fn string<'v>(args: &[&'v Value], index: usize) -> Result<&'v str, Fa
 }
 
 /// An operand that must be an array.
-pub(super) fn array<'v>(args: &[&'v Value], index: usize) -> Result<&'v Array, Fault> {
+pub(super) fn array<'v>(args: &[&'v Value], index: usize) -> Result<&'v Array, CallError> {
     match args.get(index).copied() {
         Some(Value::Array(array)) => Ok(array),
         other => Err(wrong(index, "array", other)),
@@ -26,7 +26,7 @@ pub(super) fn array<'v>(args: &[&'v Value], index: usize) -> Result<&'v Array, F
 }
 
 /// An operand that must be a set.
-pub(super) fn set<'v>(args: &[&'v Value], index: usize) -> Result<&'v Set, Fault> {
+pub(super) fn set<'v>(args: &[&'v Value], index: usize) -> Result<&'v Set, CallError> {
     match args.get(index).copied() {
         Some(Value::Set(set)) => Ok(set),
         other => Err(wrong(index, "set", other)),
@@ -34,7 +34,7 @@ pub(super) fn set<'v>(args: &[&'v Value], index: usize) -> Result<&'v Set, Fault
 }
 
 /// An operand that must be an object.
-pub(super) fn object<'v>(args: &[&'v Value], index: usize) -> Result<&'v Object, Fault> {
+pub(super) fn object<'v>(args: &[&'v Value], index: usize) -> Result<&'v Object, CallError> {
     match args.get(index).copied() {
         Some(Value::Object(object)) => Ok(object),
         other => Err(wrong(index, "object", other)),
@@ -42,7 +42,7 @@ pub(super) fn object<'v>(args: &[&'v Value], index: usize) -> Result<&'v Object,
 }
 
 /// An operand that must be an integer.
-pub(super) fn integer(args: &[&Value], index: usize) -> Result<i64, Fault> {
+pub(super) fn integer(args: &[&Value], index: usize) -> Result<i64, CallError> {
     match args.get(index).copied() {
         Some(Value::Number(number)) => number.as_i64().ok_or_else(|| {
             format!(
@@ -55,7 +55,7 @@ pub(super) fn integer(args: &[&Value], index: usize) -> Result<i64, Fault> {
 }
 
 /// The elements of an operand that must be an array or a set, those of a set in OPA's order.
-pub(super) fn elements(args: &[&Value], index: usize) -> Result<Vec<Value>, Fault> {
+pub(super) fn elements(args: &[&Value], index: usize) -> Result<Vec<Value>, CallError> {
     match args.get(index).copied() {
         Some(Value::Array(array)) => Ok(array.to_vec()),
         Some(Value::Set(set)) => Ok(set.iter().cloned().collect()),
@@ -64,7 +64,7 @@ pub(super) fn elements(args: &[&Value], index: usize) -> Result<Vec<Value>, Faul
 }
 
 /// `operand 1 must be string but got number`.
-pub(super) fn wrong(index: usize, wanted: &str, got: Option<&Value>) -> Fault {
+pub(super) fn wrong(index: usize, wanted: &str, got: Option<&Value>) -> CallError {
     let position = index.saturating_add(1);
     let got = got.map_or("nothing", Value::type_name);
     format!("operand {position} must be {wanted} but got {got}")

@@ -2,7 +2,7 @@
 
 use crate::value::Value;
 
-use super::operand::{EXCESS, Fault};
+use super::operand::{CallError, EXCESS};
 
 /// The outcome of a builtin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,12 +24,12 @@ impl From<Value> for Outcome {
     }
 }
 
-impl From<Result<Value, Fault>> for Outcome {
-    fn from(result: Result<Value, Fault>) -> Self {
+impl From<Result<Value, CallError>> for Outcome {
+    fn from(result: Result<Value, CallError>) -> Self {
         match result {
             Ok(value) => Self::Value(value),
-            Err(fault) if fault == EXCESS => Self::Excess,
-            Err(fault) => Self::Error(fault),
+            Err(error) if error == EXCESS => Self::Excess,
+            Err(error) => Self::Error(error),
         }
     }
 }

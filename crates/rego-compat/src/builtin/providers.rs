@@ -14,7 +14,7 @@ use crate::value::{Object, Value};
 use super::Outcome;
 use super::crypto::{authenticate, hexadecimal};
 use super::json::marshalled;
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 
 /// The fields that a request to `http.send` may have.
 #[rustfmt::skip]
@@ -48,7 +48,7 @@ fn field<'v>(object: &'v Object, name: &str) -> Option<&'v Value> {
     object.get(&Value::from(name))
 }
 
-fn required<'v>(object: &'v Object, name: &str) -> Result<&'v str, Fault> {
+fn required<'v>(object: &'v Object, name: &str) -> Result<&'v str, CallError> {
     let value = field(object, name).ok_or_else(|| format!("missing required parameter {name}"))?;
     value.as_string().map(|text| &**text).map_err(|_| format!("invalid value for required parameter {name}"))
 }
@@ -59,7 +59,7 @@ fn text_or_empty(value: &Value) -> String {
 }
 
 impl<'a> Account<'a> {
-    fn of(object: &'a Object) -> Result<Self, Fault> {
+    fn of(object: &'a Object) -> Result<Self, CallError> {
         let signs_body = match field(object, "disable_payload_signing") {
             None => true,
             Some(Value::Bool(disabled)) => !disabled,
@@ -97,7 +97,7 @@ fn hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-fn signed(args: &[&Value]) -> Result<Value, Fault> {
+fn signed(args: &[&Value]) -> Result<Value, CallError> {
     let (request, configuration) = (operand::object(args, 0)?, operand::object(args, 1)?);
     let account = Account::of(configuration)?;
     let seconds = operand::integer(args, 2)?.div_euclid(1_000_000_000);
@@ -159,7 +159,7 @@ fn authorization(
     own: &BTreeMap<String, String>,
     stamp: &Stamp,
     content: &str,
-) -> Result<String, Fault> {
+) -> Result<String, CallError> {
     let mut all = own.clone();
     let given = headers.iter().map(|(name, value)| (name.to_lowercase(), value.clone()));
     all.extend(given.filter(|(name, _)| !UNSIGNED.contains(&name.as_str())));

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::value::Value;
 
 use super::Outcome;
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 
 /// A version: its numbers, and the identifiers of its pre-release.
 #[derive(PartialEq, Eq)]
@@ -85,10 +85,10 @@ pub(super) fn compare(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-fn version<'v>(args: &[&'v Value], index: usize) -> Result<Version<'v>, Fault> {
+fn version<'v>(args: &[&'v Value], index: usize) -> Result<Version<'v>, CallError> {
     let text = operand::string(args, index)?;
-    let fault = || format!("operand {}: string {text} is not a valid SemVer", index.saturating_add(1));
-    Version::parse(text).ok_or_else(fault)
+    let error = || format!("operand {}: string {text} is not a valid SemVer", index.saturating_add(1));
+    Version::parse(text).ok_or_else(error)
 }
 
 /// `semver.is_valid(text)`; what is not a string is not valid.

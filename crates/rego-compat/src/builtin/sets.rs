@@ -3,12 +3,12 @@
 use crate::meter::Meter;
 use crate::value::{Set, Value};
 
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 use super::{Answer, Outcome, answer};
 
 /// `set_diff(a, b)`: what is in `a` and not in `b`; the operator `-` replaced it in Rego v1.
 pub(super) fn set_diff(args: &[&Value]) -> Outcome {
-    let difference = || Ok::<_, Fault>(operand::set(args, 0)?.difference(operand::set(args, 1)?));
+    let difference = || Ok::<_, CallError>(operand::set(args, 0)?.difference(operand::set(args, 1)?));
     difference().map(Set::into_value).into()
 }
 
@@ -21,11 +21,11 @@ pub(super) fn intersection(args: &[&Value]) -> Outcome {
     sets(args).map(|sets| common(sets).unwrap_or_default().into_value()).into()
 }
 
-fn sets<'v>(args: &[&'v Value]) -> Result<Vec<&'v Set>, Fault> {
+fn sets<'v>(args: &[&'v Value]) -> Result<Vec<&'v Set>, CallError> {
     operand::set(args, 0)?.iter().map(element).collect()
 }
 
-fn element(value: &Value) -> Result<&Set, Fault> {
+fn element(value: &Value) -> Result<&Set, CallError> {
     match value {
         Value::Set(set) => Ok(set),
         other => Err(operand::wrong(0, "set", Some(other))),

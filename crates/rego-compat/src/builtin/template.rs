@@ -27,9 +27,9 @@ use super::{Answer, answer, text_at};
 const TOKEN_BYTES: usize = 96;
 
 /// The reason why a template gives nothing.
-enum Halt {
+enum Exit {
     /// Go reports an error.
-    Fault,
+    Error,
     /// `{{break}}`
     Break,
     /// `{{continue}}`
@@ -37,7 +37,7 @@ enum Halt {
     Limit(EvalError),
 }
 
-impl From<EvalError> for Halt {
+impl From<EvalError> for Exit {
     fn from(limit: EvalError) -> Self {
         Self::Limit(limit)
     }
@@ -56,8 +56,8 @@ pub(super) fn render(args: &[&Value], meter: &Meter) -> Answer {
     let rendered = parse::templates(&tokens, meter).and_then(|templates| execute(&templates, &data, meter));
     match rendered {
         Ok(text) => answer(text.replace("<no value>", "<undefined>")),
-        Err(Halt::Limit(limit)) => Err(limit),
-        Err(Halt::Fault | Halt::Break | Halt::Continue) => Ok(None),
+        Err(Exit::Limit(limit)) => Err(limit),
+        Err(Exit::Error | Exit::Break | Exit::Continue) => Ok(None),
     }
 }
 

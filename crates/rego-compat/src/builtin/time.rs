@@ -9,7 +9,7 @@ use crate::value::number::float::Float;
 use crate::value::{Number, Value};
 
 use super::Outcome;
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 
 /// An instant as a policy writes it: nanoseconds, `[ns, zone]` or `[ns, zone, layout]`.
 struct Moment<'a> {
@@ -19,7 +19,7 @@ struct Moment<'a> {
 }
 
 impl<'a> Moment<'a> {
-    fn of(args: &[&'a Value], index: usize) -> Result<Self, Fault> {
+    fn of(args: &[&'a Value], index: usize) -> Result<Self, CallError> {
         let wrong = |other| operand::wrong(0, "either number (ns) or [number (ns), string (tz)]", other);
         match args.get(index).copied() {
             Some(Value::Number(number)) => Ok(Self { nanos: instant(number)?, zone: Zone::UTC, layout: "" }),
@@ -44,7 +44,7 @@ impl<'a> Moment<'a> {
 }
 
 /// Whole nanoseconds in 64 bits; the number is rounded to 64 binary digits first, as OPA does.
-fn instant(number: &Number) -> Result<i64, Fault> {
+fn instant(number: &Number) -> Result<i64, CallError> {
     let too_big = || "timestamp too big".to_owned();
     if let Some(small) = number.small() {
         return Ok(small);
@@ -90,7 +90,7 @@ pub(super) fn add_date(args: &[&Value]) -> Outcome {
     added(args).into()
 }
 
-fn added(args: &[&Value]) -> Result<Value, Fault> {
+fn added(args: &[&Value]) -> Result<Value, CallError> {
     let moment = Moment::of(args, 0)?;
     let part = |index| operand::integer(args, index);
     let (years, months, days) = (part(1)?, part(2)?, part(3)?);
@@ -140,12 +140,12 @@ pub(super) fn parse_rfc3339_ns(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-fn out_of_range() -> Fault {
+fn out_of_range() -> CallError {
     "time outside of valid range".to_owned()
 }
 
 /// Nanoseconds since 1970, if there are so many in 64 bits.
-fn nanoseconds(seconds: i64, nanos: i64) -> Result<Value, Fault> {
+fn nanoseconds(seconds: i64, nanos: i64) -> Result<Value, CallError> {
     let total = i128::from(seconds).saturating_mul(i128::from(NANOS)).saturating_add(i128::from(nanos));
     i64::try_from(total).map(Value::from).map_err(|_| out_of_range())
 }

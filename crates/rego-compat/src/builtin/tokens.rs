@@ -10,7 +10,7 @@ use self::algorithm::Algorithm;
 pub(super) use self::constraint::decode_verify;
 pub(super) use self::sign::{encode_sign, encode_sign_raw};
 use super::encoding::from_base64url;
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 use super::{Outcome, crypto};
 
 mod algorithm;
@@ -28,7 +28,7 @@ struct Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    fn parse(text: &'a str) -> Result<Self, Fault> {
+    fn parse(text: &'a str) -> Result<Self, CallError> {
         if !text.contains('.') {
             return Err("encoded JWT had no period separators".to_owned());
         }
@@ -39,17 +39,17 @@ impl<'a> Token<'a> {
         }
     }
 
-    fn header(&self) -> Result<Value, Fault> {
+    fn header(&self) -> Result<Value, CallError> {
         let text = from_base64url(self.header)
-            .map_err(|fault| format!("JWT header had invalid encoding: {fault}"))?;
-        let header = json_object(&text).map_err(|fault| format!("bad JWT header: {fault}"))?;
+            .map_err(|error| format!("JWT header had invalid encoding: {error}"))?;
+        let header = json_object(&text).map_err(|error| format!("bad JWT header: {error}"))?;
         match field(&header, "enc") {
             Some(_) => Err("JWT is a JWE object, which is not supported".to_owned()),
             None => Ok(header),
         }
     }
 
-    fn signature(&self) -> Result<Vec<u8>, Fault> {
+    fn signature(&self) -> Result<Vec<u8>, CallError> {
         from_base64url(self.signature)
     }
 
@@ -58,8 +58,8 @@ impl<'a> Token<'a> {
         format!("{}.{}", self.header, self.payload).into_bytes()
     }
 
-    fn payload(&self) -> Result<Vec<u8>, Fault> {
-        from_base64url(self.payload).map_err(|fault| format!("JWT payload had invalid encoding: {fault}"))
+    fn payload(&self) -> Result<Vec<u8>, CallError> {
+        from_base64url(self.payload).map_err(|error| format!("JWT payload had invalid encoding: {error}"))
     }
 }
 
@@ -67,7 +67,7 @@ fn field<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
     object.as_object().ok()?.get(&Value::from(name))
 }
 
-fn json_object(text: &[u8]) -> Result<Value, Fault> {
+fn json_object(text: &[u8]) -> Result<Value, CallError> {
     let value = Value::from_json_str(&utf8::lossy(text)).map_err(|error| format!("invalid JSON: {error}"))?;
     match value {
         Value::Object(_) => Ok(value),
@@ -80,7 +80,7 @@ pub(super) fn decode(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(|text| decode_nested(text, MOST_NESTED)).into()
 }
 
-fn decode_nested(text: &str, depth: usize) -> Result<Value, Fault> {
+fn decode_nested(text: &str, depth: usize) -> Result<Value, CallError> {
     let token = Token::parse(text)?;
     let header = token.header()?;
     let payload = token.payload()?;
@@ -91,7 +91,7 @@ fn decode_nested(text: &str, depth: usize) -> Result<Value, Fault> {
     }
     let payload = json_object(&payload)?;
     let signature = from_base64url(token.signature)
-        .map_err(|fault| format!("JWT signature had invalid encoding: {fault}"))?;
+        .map_err(|error| format!("JWT signature had invalid encoding: {error}"))?;
     Ok(Value::from(vec![header, payload, Value::from(crypto::hexadecimal(&signature))]))
 }
 
@@ -105,7 +105,7 @@ struct Header {
 }
 
 impl Header {
-    fn parse(document: &Value) -> Result<Self, Fault> {
+    fn parse(document: &Value) -> Result<Self, CallError> {
         const KNOWN: [&str; 5] = ["alg", "kid", "typ", "cty", "crit"];
         let text = |name: &str| match field(document, name) {
             None => Ok(None),

@@ -8,7 +8,7 @@ use crate::value::number::spelling::Spelling;
 use crate::value::{Number, Value};
 
 use super::Outcome;
-use super::operand::{self, Fault};
+use super::operand::{self, CallError};
 
 /// An exponent of more digits than this is refused by OPA.
 const MOST_EXPONENT_DIGITS: usize = 6;
@@ -30,8 +30,8 @@ pub(super) fn parse(args: &[&Value]) -> Outcome {
         // Only the first letter tells a case apart: `m` is a thousandth and `M` a million.
         let mut letters = unit.chars();
         let unit: String = letters.next().into_iter().chain(letters.flat_map(char::to_lowercase)).collect();
-        let fault = || format!("units.parse: unit {unit} not recognized");
-        let (factor, halvings) = if unit == "m" { THOUSANDTH } else { (factor(&unit).ok_or_else(fault)?, 0) };
+        let error = || format!("units.parse: unit {unit} not recognized");
+        let (factor, halvings) = if unit == "m" { THOUSANDTH } else { (factor(&unit).ok_or_else(error)?, 0) };
         Ok(Value::from(product(&spelling(number, "units.parse")?, factor, halvings)))
     });
     answer.into()
@@ -43,9 +43,9 @@ pub(super) fn parse_bytes(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let text = text.to_lowercase().replace('"', "");
         let (number, unit) = number_and_unit(&text, "units.parse_bytes")?;
-        let fault = || format!("units.parse_bytes: byte unit {unit} not recognized");
+        let error = || format!("units.parse_bytes: byte unit {unit} not recognized");
         let factor = factor(unit.strip_suffix('b').filter(|unit| !unit.is_empty()).unwrap_or(unit));
-        let factor = factor.filter(|_| !matches!(unit, "b" | "K" | "M")).ok_or_else(fault)?;
+        let factor = factor.filter(|_| !matches!(unit, "b" | "K" | "M")).ok_or_else(error)?;
         let float = Float::read(&spelling(number, "units.parse_bytes")?);
         let factor = Float::integer(&BigInt::from(factor));
         Ok(Value::from(Number::from(&float.times(&factor).truncated())))
@@ -76,7 +76,7 @@ fn product(spelling: &Spelling, factor: u64, halvings: u32) -> Number {
 }
 
 /// Reads `-1.5e3`.
-fn spelling(text: &str, name: &str) -> Result<Spelling, Fault> {
+fn spelling(text: &str, name: &str) -> Result<Spelling, CallError> {
     let spelling = Spelling::read(text).filter(|spelling| !spelling.hexadecimal);
     let spelling = spelling.ok_or_else(|| format!("{name}: could not parse amount to a number"))?;
     let size = spelling.exponent.unsigned_abs().max(spelling.digits.len() as u64);
@@ -99,7 +99,7 @@ fn factor(unit: &str) -> Option<u64> {
 }
 
 /// Splits before the first character that is not of a number.
-fn number_and_unit<'t>(text: &'t str, name: &str) -> Result<(&'t str, &'t str), Fault> {
+fn number_and_unit<'t>(text: &'t str, name: &str) -> Result<(&'t str, &'t str), CallError> {
     if text.contains(' ') {
         return Err(format!("{name}: spaces not allowed in resource strings"));
     }

@@ -12,7 +12,7 @@ const UNIX_EPOCH: i64 = 122_192_928_000_000_000;
 pub(super) fn parse(args: &[&Value]) -> Outcome {
     match operand::string(args, 0) {
         Ok(text) => bytes_of(text).map_or(Outcome::Undefined, |bytes| Outcome::Value(described(bytes))),
-        Err(fault) => Outcome::Error(fault),
+        Err(error) => Outcome::Error(error),
     }
 }
 

@@ -1,10 +1,10 @@
 //! `yaml.*`. Source: OPA `topdown/encoding.go` and `internal/yaml`, and Go's `go.yaml.in/yaml/v3`.
 //!
-//! Documents are composed by [`go_compat::yaml`]; `read` makes values of them. `write` makes a document (`look` chooses
+//! Documents are composed by [`go_compat::yaml`]; `read` makes values of them. `write` makes a document (`quotes` chooses
 //! its quotes, `order` the order of keys). Values go through JSON on both ways, as in OPA: numbers lose their spelling.
 
-mod look;
 mod order;
+mod quotes;
 mod read;
 mod write;
 
@@ -16,7 +16,7 @@ use super::operand;
 /// `yaml.is_valid(text)`; what is not a string is not valid.
 pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     match operand::string(args, 0).and_then(read::first_document) {
-        Err(fault) if fault == operand::EXCESS => Outcome::Excess,
+        Err(error) if error == operand::EXCESS => Outcome::Excess,
         read => Value::Bool(read.is_ok()).into(),
     }
 }

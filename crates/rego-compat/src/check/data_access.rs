@@ -3,14 +3,14 @@
 use crate::ast::{Node, Term};
 use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::module::Module;
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 use crate::walk::{Visit, walk_rule};
 
-pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagnostic>) {
-    if !rules.restricts_data() {
+pub(super) fn check(module: &Module, restrictions: &Restrictions, diagnostics: &mut Vec<Diagnostic>) {
+    if !restrictions.restricts_data() {
         return;
     }
-    let mut access = Access { module, rules, diagnostics };
+    let mut access = Access { module, restrictions, diagnostics };
     for rule in &module.tree.rules {
         walk_rule(rule, &mut access);
     }
@@ -23,16 +23,17 @@ pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagno
 
 struct Access<'a> {
     module: &'a Module,
-    rules: &'a Rules,
+    restrictions: &'a Restrictions,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Access<'_> {
     fn judge(&mut self, root: Option<&str>, at: crate::diagnostic::Pos) {
-        if root.is_some_and(|root| self.rules.allows_data_root(root)) {
+        if root.is_some_and(|root| self.restrictions.allows_data_root(root)) {
             return;
         }
-        let allowed: Vec<String> = self.rules.data_roots().map(|root| format!("data.{root}")).collect();
+        let allowed: Vec<String> =
+            self.restrictions.data_roots().map(|root| format!("data.{root}")).collect();
         let message = match root {
             Some(root) => format!("data.{root} may not be accessed"),
             None => "data may only be accessed through a named root".to_owned(),
@@ -62,14 +63,14 @@ impl Visit for Access<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Module, RegoVersion, Rules};
+    use crate::{Module, RegoVersion, Restrictions};
 
     fn lines(body: &str) -> Vec<u32> {
         let text = format!("package t\n{body}");
         let module = Module::parse("t.rego", &text, RegoVersion::V0).unwrap();
-        let rules = Rules::default().with_data_roots(["inventory", "lib"]);
+        let restrictions = Restrictions::default().with_data_roots(["inventory", "lib"]);
         module
-            .check(&rules)
+            .check(&restrictions)
             .err()
             .map_or_else(Vec::new, |all| all.iter().map(|diagnostic| diagnostic.line).collect())
     }

@@ -178,11 +178,11 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Module, RegoVersion, Rules, compile};
+    use crate::{Module, RegoVersion, Restrictions, compile};
 
     fn diagnostics(text: &str) -> Vec<String> {
         let module = Module::parse("t.rego", &format!("package t\n{text}"), RegoVersion::V0).unwrap();
-        let diagnostics = compile(&[module], "data.t.p", &Rules::default()).err();
+        let diagnostics = compile(&[module], "data.t.p", &Restrictions::default()).err();
         diagnostics
             .map_or_else(Vec::new, |all| all.iter().map(|diagnostic| diagnostic.message.clone()).collect())
     }

@@ -2,10 +2,10 @@
 
 use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::module::Module;
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 
-pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagnostic>) {
-    for name in rules.required_rules() {
+pub(super) fn check(module: &Module, restrictions: &Restrictions, diagnostics: &mut Vec<Diagnostic>) {
+    for name in restrictions.required_rules() {
         if !module.rule_names().any(|rule| rule == name) {
             let message = format!("missing required rule: {name}");
             let help = format!("add a rule named {name} to package {}", module.package().join("."));
@@ -21,14 +21,14 @@ pub(super) fn check(module: &Module, rules: &Rules, diagnostics: &mut Vec<Diagno
 
 #[cfg(test)]
 mod tests {
-    use crate::{Module, RegoVersion, Rules};
+    use crate::{Module, RegoVersion, Restrictions};
 
     #[test]
     fn each_missing_rule_is_a_diagnostic() {
         let module = Module::parse("t.rego", "package t\nviolation[x] { x = 1 }", RegoVersion::V0).unwrap();
-        assert!(module.check(&Rules::default().with_required_rules(["violation"])).is_ok());
+        assert!(module.check(&Restrictions::default().with_required_rules(["violation"])).is_ok());
         let diagnostics =
-            module.check(&Rules::default().with_required_rules(["violation", "a", "b"])).unwrap_err();
+            module.check(&Restrictions::default().with_required_rules(["violation", "a", "b"])).unwrap_err();
         assert_eq!(diagnostics.len(), 2);
         assert!(diagnostics.to_string().contains("missing required rule: a"));
     }

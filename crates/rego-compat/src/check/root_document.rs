@@ -93,11 +93,11 @@ fn foreign_head<'t>(part: &'t Term, variables: &BTreeSet<Name>) -> Option<&'t Na
 }
 
 /// Tells of the parts of a pattern that can be matched: elements of arrays and values of objects.
-fn each_part<'t>(pattern: &'t Term, tell: &mut dyn FnMut(&'t Term)) {
+fn each_part<'t>(pattern: &'t Term, visit: &mut dyn FnMut(&'t Term)) {
     match &pattern.node {
-        Node::Array(items) => items.iter().for_each(|item| each_part(item, tell)),
-        Node::Object(pairs) => pairs.iter().for_each(|(_, value)| each_part(value, tell)),
-        _ => tell(pattern),
+        Node::Array(items) => items.iter().for_each(|item| each_part(item, visit)),
+        Node::Object(pairs) => pairs.iter().for_each(|(_, value)| each_part(value, visit)),
+        _ => visit(pattern),
     }
 }
 

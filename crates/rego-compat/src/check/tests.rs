@@ -1,11 +1,11 @@
 //! Calls and stand-ins that the compiler refuses.
 
-use crate::{Diagnostics, Module, RegoVersion, Rules, compile};
+use crate::{Diagnostics, Module, RegoVersion, Restrictions, compile};
 
 /// Returns the errors of the check of a single module about a rule.
 pub(super) fn refusals(rule: &str, version: RegoVersion) -> Vec<String> {
     let module = Module::parse("t.rego", &format!("package t\n{rule}"), version).unwrap();
-    messages(module.check(&Rules::default()).err())
+    messages(module.check(&Restrictions::default()).err())
 }
 
 fn messages(found: Option<Diagnostics>) -> Vec<String> {
@@ -14,7 +14,7 @@ fn messages(found: Option<Diagnostics>) -> Vec<String> {
 
 fn wrong(body: &str) -> Vec<String> {
     let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V1).unwrap();
-    messages(compile(&[module], "data.t.r", &Rules::default()).err())
+    messages(compile(&[module], "data.t.r", &Restrictions::default()).err())
 }
 
 #[test]

@@ -153,14 +153,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn equation(&mut self, left: &Operand, right: &Operand) -> Option<Problem> {
+    fn equation(&mut self, left: &Operand, right: &Operand) -> Option<TypeError> {
         let (a, b) = (self.type_of(left), self.type_of(right));
         let from_unknown = is_nil(a.as_ref()) || is_nil(b.as_ref());
         let fits = self.unify_both(left, a, right, b);
-        (!fits).then(|| Problem { message: "match error".to_owned(), from_unknown })
+        (!fits).then(|| TypeError { message: "match error".to_owned(), from_unknown })
     }
 
-    fn call(&mut self, callee: Callee, args: &[Operand], output: Option<&Operand>) -> Option<Problem> {
+    fn call(&mut self, callee: Callee, args: &[Operand], output: Option<&Operand>) -> Option<TypeError> {
         let (wanted, result) = self.signature(callee)?;
         if matches!(callee, Callee::Builtin(builtin) if builtin.name.starts_with("internal.member_"))
             && let Some(problem) = self.membership(args)
@@ -170,7 +170,7 @@ impl<'a> Checker<'a> {
         let operands: Vec<&Operand> = args.iter().chain(output).collect();
         let have: Vec<Option<Type>> = operands.iter().map(|operand| self.type_of(operand)).collect();
         let book = self.book;
-        let problem = |have: &[Option<Type>]| Problem {
+        let problem = |have: &[Option<Type>]| TypeError {
             message: format!("{}: invalid argument(s)", name(book, callee)),
             from_unknown: have.iter().any(|have| is_nil(have.as_ref())),
         };
@@ -203,7 +203,7 @@ impl<'a> Checker<'a> {
     }
 
     /// `x in xs`, `k, x in xs`: what is looked for must be able to occur.
-    fn membership(&mut self, args: &[Operand]) -> Option<Problem> {
+    fn membership(&mut self, args: &[Operand]) -> Option<TypeError> {
         let (collection, looked_for) = args.split_last()?;
         let collection = self.type_of(collection);
         let values = super::types::values(collection.as_ref())?;
@@ -218,7 +218,7 @@ impl<'a> Checker<'a> {
             let have = self.type_of(operand);
             let fits = is_nil(have.as_ref()) || unifies(have.as_ref(), want.as_ref());
             if !fits || !self.unify_one(operand, want.as_ref(), false) {
-                return Some(Problem {
+                return Some(TypeError {
                     message: "match error".to_owned(),
                     from_unknown: is_nil(have.as_ref()),
                 });
@@ -290,7 +290,7 @@ impl<'a> Checker<'a> {
 }
 
 /// The reason why a statement cannot succeed.
-struct Problem {
+struct TypeError {
     message: String,
     /// Some type was unknown, so this may be a consequence only.
     from_unknown: bool,

@@ -212,13 +212,13 @@ impl Form<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Module, RegoVersion, Rules, compile};
+    use crate::{Module, RegoVersion, Restrictions, compile};
 
     /// Returns true if a function compiles that passes its argument on as a string and, in this statement, to others.
     fn compiles(statement: &str) -> bool {
         let text = format!("package t\nf(a, b) = 1 {{ b }}\ng(x) := startswith(\"a\", x) {{ {statement} }}");
         let module = Module::parse("t.rego", &text, RegoVersion::V0).unwrap();
-        compile(&[module], "data.t", &Rules::default()).is_ok()
+        compile(&[module], "data.t", &Restrictions::default()).is_ok()
     }
 
     #[test]

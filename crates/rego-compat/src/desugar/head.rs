@@ -10,7 +10,7 @@ use crate::desugar::dynamic;
 use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::ir::{Definition, Leaf, Operand, Rule, Rulebook, Statement};
 use crate::module::Module;
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 
 use super::names::Placed;
 use super::order::{self, SlotSet};
@@ -23,11 +23,11 @@ pub(super) fn lower(
     place: &Placed,
     globals: &BTreeMap<Name, Vec<Name>>,
     book: &Rulebook,
-    rules: &Rules,
+    restrictions: &Restrictions,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
     let written = module.tree.rules.get(place.rule)?;
-    let mut lowering = Lowering::new(module, globals, book, rules, diagnostics, written.at);
+    let mut lowering = Lowering::new(module, globals, book, restrictions, diagnostics, written.at);
     let asking = Place { module: place.module, rule: place.rule, otherwise: false };
     lowering.place = Some(asking);
     let (args, checks) = lowering.arguments(written);

@@ -6,7 +6,7 @@ use crate::ast::{Head, HeadValue, Name, Rule, Term};
 use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::ir::{Group, GroupId, Kind, Node, Rulebook};
 use crate::module::Module;
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 
 /// The place of one rule of the source after desugaring.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Candidate {
 /// Finds every rule, gives it its group, and reports heads that contradict one another.
 pub(super) fn collect(
     modules: &[Module],
-    rules: &Rules,
+    restrictions: &Restrictions,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Rulebook, Vec<Placed>) {
     let mut candidates = Vec::new();
@@ -40,10 +40,10 @@ pub(super) fn collect(
             }
         }
     }
-    check_count(modules, rules, candidates.len(), diagnostics);
+    check_count(modules, restrictions, candidates.len(), diagnostics);
     absorb(&mut candidates);
     let mut book =
-        Rulebook { externals: rules.externals().map(str::to_owned).collect(), ..Rulebook::default() };
+        Rulebook { externals: restrictions.externals().map(str::to_owned).collect(), ..Rulebook::default() };
     let mut placed = Vec::with_capacity(candidates.len());
     for candidate in &candidates {
         let group = insert(&mut book, candidate);
@@ -61,11 +61,16 @@ pub(super) fn collect(
     (book, placed)
 }
 
-fn check_count(modules: &[Module], rules: &Rules, count: usize, diagnostics: &mut Vec<Diagnostic>) {
-    if count > rules.bounds().rules
+fn check_count(
+    modules: &[Module],
+    restrictions: &Restrictions,
+    count: usize,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if count > restrictions.bounds().rules
         && let Some(module) = modules.first()
     {
-        let message = format!("{count} rules, the bound is {}", rules.bounds().rules);
+        let message = format!("{count} rules, the bound is {}", restrictions.bounds().rules);
         let at = module.tree.package_at;
         diagnostics.push(module.source.diagnostic(at, DiagnosticCode::Bound, message, "split the program"));
     }

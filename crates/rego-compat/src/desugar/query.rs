@@ -10,7 +10,7 @@ use crate::builtin;
 use crate::diagnostic::Pos;
 use crate::ir::{Action, Definition, Group, GroupId, Kind, Leaf, Operand, Rule, Rulebook, Slot, Statement};
 use crate::module::Module;
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 use crate::walk::{Visit, walk_literal};
 
 use super::names;
@@ -39,11 +39,11 @@ pub(crate) fn add_query(
     module: &Module,
     body: &Body,
     modules: &[Module],
-    rules: &Rules,
+    restrictions: &Restrictions,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Asked {
     let globals = names::globals(module, &names::packages(modules));
-    let (rule, expressions, variables) = lower(module, body, &globals, book, rules, diagnostics);
+    let (rule, expressions, variables) = lower(module, body, &globals, book, restrictions, diagnostics);
     let group = book.groups.len();
     book.groups.push(Group { path: vec![HIDDEN.into()], kind: Kind::Set, rules: vec![rule] });
     Asked { group, expressions, variables }
@@ -54,11 +54,11 @@ fn lower(
     body: &Body,
     globals: &BTreeMap<Name, Vec<Name>>,
     book: &Rulebook,
-    rules: &Rules,
+    restrictions: &Restrictions,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Rule, Vec<Pos>, Vec<Name>) {
     let has_to_hold = body.len() > 1 || iterates(body, globals);
-    let mut lowering = Lowering::new(module, globals, book, rules, diagnostics, Pos::default());
+    let mut lowering = Lowering::new(module, globals, book, restrictions, diagnostics, Pos::default());
     lowering.announce(declarations(body));
     let (mut statements, mut checks, mut values, mut places) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -10,7 +10,7 @@ use crate::ast::{Body, LiteralKind, Name, Node, Term};
 use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::ir::{Rulebook, Slot};
 use crate::module::Module;
-use crate::rules::Rules;
+use crate::restrictions::Restrictions;
 
 use super::order::SlotSet;
 
@@ -48,7 +48,7 @@ pub(crate) struct Lowering<'a> {
     pub(super) module: &'a Module,
     pub(super) globals: &'a BTreeMap<Name, Vec<Name>>,
     pub(super) book: &'a Rulebook,
-    pub(super) rules: &'a Rules,
+    pub(super) restrictions: &'a Restrictions,
     pub(super) diagnostics: &'a mut Vec<Diagnostic>,
     slots: Vec<Name>,
     /// Slots some term mentions.
@@ -74,7 +74,7 @@ impl<'a> Lowering<'a> {
         module: &'a Module,
         globals: &'a BTreeMap<Name, Vec<Name>>,
         book: &'a Rulebook,
-        rules: &'a Rules,
+        restrictions: &'a Restrictions,
         diagnostics: &'a mut Vec<Diagnostic>,
         at: Pos,
     ) -> Self {
@@ -82,7 +82,7 @@ impl<'a> Lowering<'a> {
             module,
             globals,
             book,
-            rules,
+            restrictions,
             diagnostics,
             slots: Vec::new(),
             mentioned: SlotSet::default(),
@@ -100,14 +100,14 @@ impl<'a> Lowering<'a> {
         self.terms = self.terms.saturating_add(parts);
         if self.is_full() && !before {
             let message =
-                format!("rule has more than {} variables, calls and terms", self.rules.bounds().terms);
+                format!("rule has more than {} variables, calls and terms", self.restrictions.bounds().terms);
             self.report(self.at, DiagnosticCode::Bound, message, "split the rule");
         }
     }
 
     /// Returns true if the rule is larger than it may be. It is refused, so the rest of it is not looked at.
     pub(super) const fn is_full(&self) -> bool {
-        self.terms > self.rules.bounds().terms
+        self.terms > self.restrictions.bounds().terms
     }
 
     pub(super) fn into_slots(self) -> Vec<Name> {

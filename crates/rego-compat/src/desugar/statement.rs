@@ -36,7 +36,7 @@ impl Lowering<'_> {
 
     pub(super) fn literal(&mut self, literal: &Literal, statements: &mut Vec<Statement>) {
         if let Some(call) = printing(literal) {
-            if self.rules.prints() {
+            if self.restrictions.prints() {
                 self.print(call, literal, statements);
             }
             return;

@@ -247,7 +247,7 @@ impl Lowering<'_> {
     }
 
     fn check_builtin(&mut self, builtin: &'static Builtin, at: Pos) {
-        if self.rules.disables(builtin.name) {
+        if self.restrictions.disables(builtin.name) {
             let message = format!("undefined function {}", builtin.name);
             self.report(at, DiagnosticCode::Refused, message, "the host does not allow it");
         }

@@ -65,7 +65,7 @@ impl Lowering<'_> {
     fn check_stand_in(&mut self, function: Callee, written: &Term) {
         let Callee::Builtin(builtin) = function else { return };
         self.check_presence(builtin, written.at);
-        if self.rules.disables(builtin.name) {
+        if self.restrictions.disables(builtin.name) {
             let message = format!(
                 "with keyword replacing built-in function: target must not be unsafe: \"{}\"",
                 builtin.name

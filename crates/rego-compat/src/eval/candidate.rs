@@ -87,8 +87,8 @@ impl EvalContext<'_> {
                 return Ok(false);
             }
         }
-        for way in &conditions.alternatives {
-            if self.agrees(group, way, args)? {
+        for alternative in &conditions.alternatives {
+            if self.agrees(group, alternative, args)? {
                 return Ok(true);
             }
         }
@@ -105,9 +105,9 @@ impl EvalContext<'_> {
         })
     }
 
-    /// Returns true if all checks of one way to the branch hold.
-    fn agrees(&self, group: &Group, way: &[Check], args: &[Value]) -> Result<bool, EvalError> {
-        for check in way {
+    /// Returns true if all checks of one alternative of the branch hold.
+    fn agrees(&self, group: &Group, alternative: &[Check], args: &[Value]) -> Result<bool, EvalError> {
+        for check in alternative {
             let Some(value) = self.at(group, check.place, args)? else { return Ok(false) };
             self.meter.spend(u64::try_from(check.wants.len()).unwrap_or(u64::MAX))?;
             let mut any = false;
@@ -140,8 +140,8 @@ impl EvalContext<'_> {
             PlaceRoot::Data => &self.data,
             PlaceRoot::Argument(argument) => args.get(argument)?,
         };
-        let look = if place.root == PlaceRoot::Data { self.look(&Expr::Data) } else { lookup::get };
-        let found = place.path.iter().try_fold(root, look);
+        let lookup = if place.root == PlaceRoot::Data { self.lookup_below(&Expr::Data) } else { lookup::get };
+        let found = place.path.iter().try_fold(root, lookup);
         found.filter(|value| !matches!(value, Value::Undefined))
     }
 

@@ -195,12 +195,12 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Budget, Module, RegoVersion, Rules, Value, compile};
+    use crate::{Budget, Module, RegoVersion, Restrictions, Value, compile};
 
     /// The text of the error with which `data.t.p` ends.
     fn told(body: &str) -> String {
         let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V0).unwrap();
-        let program = compile(&[module], "data.t.p", &Rules::default()).unwrap();
+        let program = compile(&[module], "data.t.p", &Restrictions::default()).unwrap();
         let nothing = Value::new_object();
         program.evaluate(&nothing, &nothing, &Budget::default()).unwrap_err().to_string()
     }

@@ -9,8 +9,8 @@ use crate::externals::Externals;
 use crate::meter::Meter;
 use crate::plan::{Callee, Plan};
 
+use super::coverage::Witness;
 use super::memo::Memo;
-use super::witness::Witness;
 
 /// One state of the documents. `with` makes another one for what it modifies.
 pub(crate) struct EvalContext<'p> {

@@ -5,7 +5,7 @@ use crate::value::Value;
 use crate::ast::Name;
 use crate::error::EvalError;
 use crate::ir::Kind;
-use crate::lookup::{self, Look};
+use crate::lookup::{self, Lookup};
 use crate::plan::{Expr, missing};
 
 use super::EvalContext;
@@ -63,9 +63,9 @@ impl EvalContext<'_> {
                 Some(_) => Ok(self.child(child)?.map(|value| Inner::Value(value, lookup::get))),
             },
             None => {
-                let look = self.look(&Expr::Data);
-                let value = self.data_at(&node.path).and_then(|base| look(&base, key).cloned());
-                Ok(value.map(|value| Inner::Value(value, look)))
+                let lookup = self.lookup_below(&Expr::Data);
+                let value = self.data_at(&node.path).and_then(|base| lookup(&base, key).cloned());
+                Ok(value.map(|value| Inner::Value(value, lookup)))
             }
         }
     }
@@ -109,7 +109,7 @@ impl EvalContext<'_> {
 pub(super) enum Inner {
     Package(usize),
     /// A document, and how keys are looked up in it.
-    Value(Value, Look),
+    Value(Value, Lookup),
 }
 
 /// Two documents in one; where both say something, the first wins.

@@ -6,7 +6,7 @@ use crate::value::Value;
 use crate::value::{Array, Object, Set};
 
 use crate::error::EvalError;
-use crate::lookup::{self, Look};
+use crate::lookup::{self, Lookup};
 use crate::plan::{BuiltinCall, Callee, Expr, Get, Invariant, missing};
 
 use super::context::{Mock, Remembered};
@@ -56,12 +56,12 @@ impl EvalContext<'_> {
         if let Expr::Package(node) = get.base {
             return self.get_package(node, &get.path, frame);
         }
-        let look = self.look(&get.base);
+        let lookup = self.lookup_below(&get.base);
         match self.value(&get.base, frame)? {
             None => Ok(None),
             Some(Cow::Borrowed(mut value)) => {
                 for part in &get.path {
-                    match self.step_into(value, part, look, frame)? {
+                    match self.step_into(value, part, lookup, frame)? {
                         Some(inner) => value = inner,
                         None => return Ok(None),
                     }
@@ -70,7 +70,7 @@ impl EvalContext<'_> {
             }
             Some(Cow::Owned(mut value)) => {
                 for part in &get.path {
-                    match self.step_into(&value, part, look, frame)?.cloned() {
+                    match self.step_into(&value, part, lookup, frame)?.cloned() {
                         Some(inner) => value = inner,
                         None => return Ok(None),
                     }
@@ -81,11 +81,11 @@ impl EvalContext<'_> {
     }
 
     /// Returns how keys are looked up below a document: plain data is OPA's store, unless `with` put something there.
-    pub(super) fn look(&self, base: &Expr) -> Look {
-        self.look_in(matches!(base, Expr::Data))
+    pub(super) fn lookup_below(&self, base: &Expr) -> Lookup {
+        self.lookup_in(matches!(base, Expr::Data))
     }
 
-    pub(super) fn look_in(&self, stored: bool) -> Look {
+    pub(super) fn lookup_in(&self, stored: bool) -> Lookup {
         if stored && self.replaced.is_empty() { lookup::stored } else { lookup::get }
     }
 
@@ -101,9 +101,9 @@ impl EvalContext<'_> {
         match self.package_child(node, &key)? {
             None => Ok(None),
             Some(Inner::Package(child)) => self.get_package(child, rest, frame),
-            Some(Inner::Value(mut value, look)) => {
+            Some(Inner::Value(mut value, lookup)) => {
                 for part in rest {
-                    match self.step_into(&value, part, look, frame)?.cloned() {
+                    match self.step_into(&value, part, lookup, frame)?.cloned() {
                         Some(inner) => value = inner,
                         None => return Ok(None),
                     }
@@ -117,17 +117,17 @@ impl EvalContext<'_> {
         &self,
         value: &'v Value,
         part: &Expr,
-        look: Look,
+        lookup: Lookup,
         frame: &Frame,
     ) -> Result<Option<&'v Value>, EvalError> {
         // Constant keys are by far the most common, and need no evaluation.
         if let Expr::Const(key) = part {
-            return Ok(look(value, key));
+            return Ok(lookup(value, key));
         }
         Ok(match self.value(part, frame)? {
             Some(key) => {
                 self.pay_element(&key)?;
-                look(value, &key)
+                lookup(value, &key)
             }
             None => None,
         })
@@ -320,7 +320,7 @@ impl EvalContext<'_> {
                 builtin.call(&borrowed, self.meter)
             }
             Callee::Hook(hook) => {
-                self.tell(hook, &args)?;
+                self.run_hook(hook, &args)?;
                 Ok(Some(true.into()))
             }
             Callee::External(index) => {

@@ -13,7 +13,7 @@ impl EvalContext<'_> {
         }
     }
 
-    pub(super) fn tell(&self, hook: Hook, args: &[Value]) -> Result<(), EvalError> {
+    pub(super) fn run_hook(&self, hook: Hook, args: &[Value]) -> Result<(), EvalError> {
         let Some(Value::Array(items)) = args.first() else {
             return Ok(());
         };

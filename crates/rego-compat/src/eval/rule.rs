@@ -9,7 +9,7 @@ use crate::plan::{Branch, Expr, Group, Rule, missing};
 
 use super::candidate::{Candidates, Tried, is_excluded};
 use super::conflict::{KEY_CONFLICT, conflict, conflict_of};
-use super::ways::Ways;
+use super::solutions::Solutions;
 use super::{EvalContext, Flow, Frame};
 
 impl EvalContext<'_> {
@@ -54,7 +54,7 @@ impl EvalContext<'_> {
     /// The one value of a complete rule or function call.
     fn single(&self, group: &Group, args: &[Value]) -> Result<Option<Value>, EvalError> {
         let mut result: Option<Value> = None;
-        let mut ways = Ways::default();
+        let mut solutions = Solutions::default();
         let candidates = Candidates::of(self, group, args)?;
         let mut tried = candidates.tried(group);
         for rule in &group.rules {
@@ -67,11 +67,11 @@ impl EvalContext<'_> {
                 Err(error) if self.at_odds.take() => Err(self.listed(group, args, &candidates, error)),
                 held => held,
             };
-            if ways.tried(held)? == Flow::Stop || (tried.once && result.is_some()) {
+            if solutions.tried(held)? == Flow::Stop || (tried.once && result.is_some()) {
                 break;
             }
         }
-        ways.end(())?;
+        solutions.end(())?;
         if result.is_none()
             && let Some(default) = &group.default
         {
@@ -208,25 +208,26 @@ impl EvalContext<'_> {
     pub(super) fn each_result(
         &self,
         group: &Group,
-        tell: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,
+        visit: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,
     ) -> Result<(), EvalError> {
-        let mut ways = Ways::default();
+        let mut solutions = Solutions::default();
         let candidates = Candidates::of(self, group, &[])?;
         let mut tried = candidates.tried(group);
         for rule in &group.rules {
             tried.next(rule);
-            if ways.tried(self.each_branch(rule, &tried, tell).map(|()| Flow::Continue))? == Flow::Stop {
+            if solutions.tried(self.each_branch(rule, &tried, visit).map(|()| Flow::Continue))? == Flow::Stop
+            {
                 break;
             }
         }
-        ways.end(())
+        solutions.end(())
     }
 
     fn each_branch(
         &self,
         rule: &Rule,
         tried: &Tried<'_>,
-        tell: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,
+        visit: &mut dyn FnMut(&Branch, &Frame) -> Result<(), EvalError>,
     ) -> Result<(), EvalError> {
         let mut frame = self.frame(rule.slots);
         for (place, branch) in rule.branches.iter().enumerate() {
@@ -236,7 +237,7 @@ impl EvalContext<'_> {
             let mut held = false;
             self.run(&branch.body, &mut frame, &mut |frame| {
                 held = true;
-                tell(branch, frame)?;
+                visit(branch, frame)?;
                 Ok(Flow::Continue)
             })?;
             if held {

@@ -4,11 +4,11 @@ use crate::value::Value;
 
 use crate::builtin;
 use crate::error::EvalError;
-use crate::lookup::{self, Look};
+use crate::lookup::{self, Lookup};
 use crate::plan::{Each, Every, Expr, Hop, Pattern, Search, Step};
 
 use super::document::Inner;
-use super::ways::Ways;
+use super::solutions::Solutions;
 use super::{EvalContext, Flow, Frame, Next};
 
 impl EvalContext<'_> {
@@ -167,17 +167,17 @@ impl EvalContext<'_> {
             return Ok(false);
         }
         let mut all = true;
-        let mut ways = Ways::default();
+        let mut solutions = Solutions::default();
         children(&domain, &mut |key, value| {
             self.meter.spend(1)?;
             bind(every.key, key.into_owned(), frame);
             bind(every.value, value.clone(), frame);
-            ways.tried(self.any(&every.body, frame).map(|holds| {
+            solutions.tried(self.any(&every.body, frame).map(|holds| {
                 all = holds;
                 if holds { Flow::Continue } else { Flow::Stop }
             }))
         })?;
-        ways.end(all)
+        solutions.end(all)
     }
 
     fn each(
@@ -194,8 +194,8 @@ impl EvalContext<'_> {
         let Some(base) = self.value(&each.base, frame)?.map(std::borrow::Cow::into_owned) else {
             return Ok(Flow::Continue);
         };
-        let way = Way { path: &each.path, target: &each.target, look: self.look_in(each.stored) };
-        self.hop(&base, way, frame, &mut rest)
+        let open = OpenPath { path: &each.path, target: &each.target, lookup: self.lookup_in(each.stored) };
+        self.hop(&base, open, frame, &mut rest)
     }
 
     /// Goes down through packages one key at a time: rules on other ways are not evaluated.
@@ -210,13 +210,13 @@ impl EvalContext<'_> {
         self.meter.check_stack()?;
         let Some((first, rest)) = path.split_first() else {
             let value = self.package(node)?;
-            return self.hop(&value, Way { path, target, look: lookup::get }, frame, next);
+            return self.hop(&value, OpenPath { path, target, lookup: lookup::get }, frame, next);
         };
         let keys = match first {
             Hop::Key(key) => self.value(key, frame)?.map(std::borrow::Cow::into_owned).into_iter().collect(),
             Hop::Any(_) => self.package_keys(node)?,
         };
-        let mut ways = Ways::default();
+        let mut solutions = Solutions::default();
         for key in keys {
             self.meter.spend(1)?;
             if let Hop::Any(pattern) = first
@@ -227,23 +227,29 @@ impl EvalContext<'_> {
             let flow = match self.package_child(node, &key) {
                 Ok(None) => Ok(Flow::Continue),
                 Ok(Some(Inner::Package(child))) => self.hop_package(child, rest, target, frame, next),
-                Ok(Some(Inner::Value(value, look))) => {
-                    self.hop(&value, Way { path: rest, target, look }, frame, next)
+                Ok(Some(Inner::Value(value, lookup))) => {
+                    self.hop(&value, OpenPath { path: rest, target, lookup }, frame, next)
                 }
                 Err(error) => Err(error),
             };
-            if ways.tried(flow)? == Flow::Stop {
-                return ways.end(Flow::Stop);
+            if solutions.tried(flow)? == Flow::Stop {
+                return solutions.end(Flow::Stop);
             }
         }
-        ways.end(Flow::Continue)
+        solutions.end(Flow::Continue)
     }
 
-    fn hop(&self, value: &Value, way: Way<'_>, frame: &mut Frame, next: Next<'_>) -> Result<Flow, EvalError> {
-        let Some((first, rest)) = way.path.split_first() else {
-            return if self.matches(way.target, value, frame)? { next(frame) } else { Ok(Flow::Continue) };
+    fn hop(
+        &self,
+        value: &Value,
+        open: OpenPath<'_>,
+        frame: &mut Frame,
+        next: Next<'_>,
+    ) -> Result<Flow, EvalError> {
+        let Some((first, rest)) = open.path.split_first() else {
+            return if self.matches(open.target, value, frame)? { next(frame) } else { Ok(Flow::Continue) };
         };
-        let rest = Way { path: rest, ..way };
+        let rest = OpenPath { path: rest, ..open };
         self.meter.check_stack()?;
         match first {
             Hop::Key(key) => {
@@ -251,7 +257,7 @@ impl EvalContext<'_> {
                     return Ok(Flow::Continue);
                 };
                 self.pay_element(&key)?;
-                let found = (way.look)(value, &key);
+                let found = (open.lookup)(value, &key);
                 drop(key);
                 match found {
                     Some(inner) => self.hop(inner, rest, frame, next),
@@ -259,26 +265,26 @@ impl EvalContext<'_> {
                 }
             }
             Hop::Any(Pattern::Any) if matches!(value, Value::Array(_)) => {
-                let mut ways = Ways::default();
+                let mut solutions = Solutions::default();
                 for inner in value.as_array().into_iter().flat_map(|items| items.iter()) {
                     self.meter.spend(1)?;
-                    if ways.tried(self.hop(inner, rest, frame, next))? == Flow::Stop {
-                        return ways.end(Flow::Stop);
+                    if solutions.tried(self.hop(inner, rest, frame, next))? == Flow::Stop {
+                        return solutions.end(Flow::Stop);
                     }
                 }
-                ways.end(Flow::Continue)
+                solutions.end(Flow::Continue)
             }
             Hop::Any(pattern) => {
-                let mut ways = Ways::default();
+                let mut solutions = Solutions::default();
                 let flow = children(value, &mut |key, inner| {
                     self.meter.spend(1)?;
                     if self.matches(pattern, &key, frame)? {
-                        ways.tried(self.hop(inner, rest, frame, next))
+                        solutions.tried(self.hop(inner, rest, frame, next))
                     } else {
                         Ok(Flow::Continue)
                     }
                 })?;
-                ways.end(flow)
+                solutions.end(flow)
             }
         }
     }
@@ -294,29 +300,34 @@ impl EvalContext<'_> {
         let Some(subject) = self.value(subject, frame)?.map(std::borrow::Cow::into_owned) else {
             return Ok(Flow::Continue);
         };
-        let mut ways = Ways::default();
+        let mut solutions = Solutions::default();
         let flow = self.walk_from(&subject, &mut Vec::new(), &mut |path, value| {
             let pair = Value::from(vec![Value::from(path.to_vec()), value.clone()]);
             self.meter.charge_value(&pair)?;
             self.meter.charge(path.len().saturating_mul(24))?;
             if self.matches(target, &pair, frame)? {
-                ways.tried(self.run(behind, frame, next))
+                solutions.tried(self.run(behind, frame, next))
             } else {
                 Ok(Flow::Continue)
             }
         })?;
-        ways.end(flow)
+        solutions.end(flow)
     }
 
-    fn walk_from(&self, value: &Value, path: &mut Vec<Value>, tell: TellPath<'_>) -> Result<Flow, EvalError> {
+    fn walk_from(
+        &self,
+        value: &Value,
+        path: &mut Vec<Value>,
+        visit: VisitPath<'_>,
+    ) -> Result<Flow, EvalError> {
         self.meter.spend(1)?;
         self.meter.check_stack()?;
-        if tell(path, value)? == Flow::Stop {
+        if visit(path, value)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
         children(value, &mut |key, inner| {
             path.push(key.into_owned());
-            let flow = self.walk_from(inner, path, tell);
+            let flow = self.walk_from(inner, path, visit);
             path.pop();
             flow
         })
@@ -325,10 +336,10 @@ impl EvalContext<'_> {
 
 /// The rest of an open reference.
 #[derive(Clone, Copy)]
-struct Way<'e> {
+struct OpenPath<'e> {
     path: &'e [Hop],
     target: &'e Pattern,
-    look: Look,
+    lookup: Lookup,
 }
 
 #[inline]
@@ -339,32 +350,32 @@ pub(super) fn bind(slot: usize, value: Value, frame: &mut Frame) {
 }
 
 /// A callback for each path and value that `walk` finds.
-type TellPath<'t> = &'t mut dyn FnMut(&[Value], &Value) -> Result<Flow, EvalError>;
+type VisitPath<'t> = &'t mut dyn FnMut(&[Value], &Value) -> Result<Flow, EvalError>;
 
 /// A callback for each key and value in a collection.
-type Tell<'t> = &'t mut dyn FnMut(std::borrow::Cow<'_, Value>, &Value) -> Result<Flow, EvalError>;
+type Visit<'t> = &'t mut dyn FnMut(std::borrow::Cow<'_, Value>, &Value) -> Result<Flow, EvalError>;
 
 /// Keys and values of a collection in OPA's order; anything else has none.
-pub(crate) fn children(value: &Value, tell: Tell<'_>) -> Result<Flow, EvalError> {
+pub(crate) fn children(value: &Value, visit: Visit<'_>) -> Result<Flow, EvalError> {
     use std::borrow::Cow;
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                if tell(Cow::Owned(Value::from(index)), item)? == Flow::Stop {
+                if visit(Cow::Owned(Value::from(index)), item)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
         }
         Value::Object(pairs) => {
             for (key, item) in pairs.iter() {
-                if tell(Cow::Borrowed(key), item)? == Flow::Stop {
+                if visit(Cow::Borrowed(key), item)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
         }
         Value::Set(items) => {
             for item in items.iter() {
-                if tell(Cow::Borrowed(item), item)? == Flow::Stop {
+                if visit(Cow::Borrowed(item), item)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::ast::{Body, Tree};
 use crate::diagnostic::{DiagnosticCode, Diagnostics, Source};
-use crate::rules::Bounds;
+use crate::restrictions::Bounds;
 use crate::token::Kind;
 
 use super::{Parsed, Parser, RegoVersion, SyntaxError, parse_with};

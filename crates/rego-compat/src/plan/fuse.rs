@@ -186,23 +186,23 @@ fn count_expr(expr: &Expr, uses: &mut Uses) {
 }
 
 /// Tells of each variable that an expression reads, as often as it does.
-fn each_use(expr: &Expr, tell: &mut impl FnMut(SlotIndex)) {
+fn each_use(expr: &Expr, visit: &mut impl FnMut(SlotIndex)) {
     match expr {
-        Expr::Slot(slot) => tell(*slot),
+        Expr::Slot(slot) => visit(*slot),
         Expr::Get(get) => {
-            each_use(&get.base, tell);
-            get.path.iter().for_each(|part| each_use(part, tell));
+            each_use(&get.base, visit);
+            get.path.iter().for_each(|part| each_use(part, visit));
         }
-        Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| each_use(item, tell)),
+        Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| each_use(item, visit)),
         Expr::Object(pairs) => {
             for (key, value) in pairs {
-                each_use(key, tell);
-                each_use(value, tell);
+                each_use(key, visit);
+                each_use(value, visit);
             }
         }
-        Expr::Builtin(call) => call.args.iter().for_each(|arg| each_use(arg, tell)),
-        Expr::Invariant(invariant) => each_use(&invariant.expr, tell),
-        Expr::Call(call) => call.args.iter().for_each(|arg| each_use(arg, tell)),
+        Expr::Builtin(call) => call.args.iter().for_each(|arg| each_use(arg, visit)),
+        Expr::Invariant(invariant) => each_use(&invariant.expr, visit),
+        Expr::Call(call) => call.args.iter().for_each(|arg| each_use(arg, visit)),
         Expr::Const(_) | Expr::Input | Expr::Data | Expr::Rule(_) | Expr::Package(_) | Expr::Undefined => {}
     }
 }

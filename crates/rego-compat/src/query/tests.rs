@@ -10,8 +10,8 @@ fn ask(text: &str) -> Result<Vec<Solution>, String> {
 
 fn ask_in(text: &str, scope: &QueryScope) -> Result<Vec<Solution>, String> {
     let module = Module::parse("lib.rego", LIB, RegoVersion::V1).unwrap();
-    let query =
-        Query::compile(&[module], text, scope, &Rules::default()).map_err(|found| found.to_string())?;
+    let query = Query::compile(&[module], text, scope, &Restrictions::default())
+        .map_err(|found| found.to_string())?;
     let input = Value::from_json_str(r#"{"x": 7}"#).unwrap();
     query
         .solve(&input, &Value::new_object(), &Budget::default(), &crate::Silent)
@@ -78,7 +78,8 @@ fn what_is_wrong_with_a_query_says_where() {
 #[test]
 fn expressions_know_their_text() {
     let query =
-        Query::compile(&[], "x := 1 ;\n  x + 1 # more", &QueryScope::default(), &Rules::default()).unwrap();
+        Query::compile(&[], "x := 1 ;\n  x + 1 # more", &QueryScope::default(), &Restrictions::default())
+            .unwrap();
     let texts: Vec<_> =
         query.expressions().iter().map(|found| (found.text.as_str(), found.line, found.column)).collect();
     assert_eq!(texts, [("x := 1", 1, 1), ("x + 1", 2, 3)]);
@@ -87,7 +88,7 @@ fn expressions_know_their_text() {
 #[test]
 fn a_query_runs_within_its_budget() {
     let text = "x := numbers.range(1, 100000)[_]; y := numbers.range(1, 100000)[_]; x * y == -1";
-    let query = Query::compile(&[], text, &QueryScope::default(), &Rules::default()).unwrap();
+    let query = Query::compile(&[], text, &QueryScope::default(), &Restrictions::default()).unwrap();
     let budget = Budget::default().with_instructions(100_000);
     let ended = query.solve(&Value::Undefined, &Value::new_object(), &budget, &crate::Silent);
     assert!(matches!(ended, Err(EvalError::Budget(_))), "{ended:?}");

@@ -11,7 +11,7 @@ fn suite(texts: &[&str]) -> Suite {
         Module::parse(&format!("m{index}.rego"), text, RegoVersion::V1).unwrap()
     };
     let modules: Vec<Module> = texts.iter().enumerate().map(parse).collect();
-    Suite::compile(&modules, &Rules::default().with_print()).unwrap()
+    Suite::compile(&modules, &Restrictions::default().with_print()).unwrap()
 }
 
 fn outcome(text: &str) -> Outcome {
@@ -78,7 +78,7 @@ fn printed_lines_reach_the_host() {
 fn coverage_has_the_expressions_that_were_tried_and_the_heads_that_held() {
     let text = "package a\n\nallow if {\n\tinput.x == 1\n\tinput.y == 2\n}\n\ntest_no if not allow with input as {\"x\": 3}";
     let module = Module::parse("a.rego", text, RegoVersion::V1).unwrap();
-    let suite = Suite::compile_covered(&[module], &Rules::default()).unwrap();
+    let suite = Suite::compile_covered(&[module], &Restrictions::default()).unwrap();
     let mut coverage = Coverage::default();
     let test = &suite.tests()[0];
     let data = Value::new_object();

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::{Terms, flag, json_type, root_property, text};
-use crate::error::MergeError;
+use crate::conflict::MergeError;
 use crate::fragment::Fragment;
 use crate::keyword::{INT_OR_STRING, PRESERVE};
 use crate::path::MountPath;

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::{Merger, boundary, join, options, sorted};
-use crate::error::MergeError;
+use crate::conflict::MergeError;
 use crate::errors::Errors;
 use crate::fragment::{Fragment, MountDefault, RequiredPropagation, Sharing};
 use crate::keyword::RULES;

@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::{Terms, flag, json_type, text};
-use crate::error::MergeError;
+use crate::conflict::MergeError;
 use crate::fragment::{Fragment, MountDefault, RequiredPropagation, Sharing};
 use crate::keyword::{INT_OR_STRING, PRESERVE};
 use crate::object;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::bare::bare;
+use super::junctor_keywords::bare;
 use super::keyword::{kind_of, split_null};
 use super::{Reason, Walk, variant};
 use crate::keyword::{ANNOTATIONS, INT_OR_STRING, PRESERVE};

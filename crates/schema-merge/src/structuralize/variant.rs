@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::bare::bare;
+use super::junctor_keywords::bare;
 use crate::keyword::ANNOTATIONS;
 use crate::merger::text;
 use crate::number;

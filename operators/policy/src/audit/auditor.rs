@@ -9,12 +9,12 @@
 
 mod apply;
 mod cluster;
+mod foreign_edits;
 mod lists;
 mod pipeline;
 mod policies;
 mod reports;
 mod statuses;
-mod strays;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -30,14 +30,14 @@ use tokio::time::{Instant, sleep_until};
 use watch_manager::{GroupVersionKind, Registrar, Source, WatchManager};
 
 use crate::events::Recorder;
-use crate::handle::{InForce, PolicyHandle};
+use crate::in_force::{InForce, PolicyHandle};
 
-use super::hold::Hold;
-use super::journal::Journal;
+use super::buffer::Hold;
 use super::judge::Judge;
 use super::kinds::ServedKind;
 use super::ledger::{Epoch, Ledger};
 use super::place::Kind;
+use super::violation_log::Journal;
 use super::{AuditContext, AuditOptions};
 
 use cluster::ClusterEvents;
@@ -174,11 +174,11 @@ impl Auditor {
         }
         self.start_lists(now);
         self.examine_suspects(now);
-        for news in self.ledger.take_news() {
-            let constraint = self.revisions.get(&news.constraint);
+        for change in self.ledger.take_changes() {
+            let constraint = self.revisions.get(&change.constraint);
             let action = constraint.map_or("", |(constraint, _)| constraint.enforcement_action());
-            self.journal.report(&news, action);
-            super::events::emit(&self.events, &news, action);
+            self.journal.report(&change, action);
+            super::events::emit(&self.events, &change, action);
         }
         for id in self.ledger.take_changed() {
             self.statuses.changed(id, now);

@@ -2,22 +2,22 @@
 
 use crate::events::{Notice, Recorder, Subject};
 
-use super::ledger::News;
+use super::ledger::ViolationChange;
 
 /// Makes an Event of a violation that has come or gone.
-pub(super) fn emit(recorder: &Recorder, news: &News, action: &str) {
-    let (reason, event_type) = match news.is_new {
+pub(super) fn emit(recorder: &Recorder, change: &ViolationChange, action: &str) {
+    let (reason, event_type) = match change.is_new {
         true => ("AuditViolation", "violation_audited"),
         false => ("AuditViolationResolved", "violation_resolved"),
     };
-    let object = &news.place;
+    let object = &change.place;
     recorder.record(&Notice {
         reason,
-        is_warning: news.is_new,
+        is_warning: change.is_new,
         headline: "",
-        constraint: &news.constraint,
+        constraint: &change.constraint,
         action,
-        message: &news.message,
+        message: &change.message,
         subject: Subject {
             group: &object.kind.group,
             version: &object.kind.version,

@@ -56,7 +56,7 @@ impl Judge {
 
     /// The answer about an object that no policy sees.
     pub(super) fn nothing(&self, scope: Scope) -> Judged {
-        Judged { epoch: self.epoch, scope, findings: Vec::new(), keys: Vec::new() }
+        Judged { epoch: self.epoch, scope, violations: Vec::new(), keys: Vec::new() }
     }
 
     /// Judges an object. Takes as long as the policies deserve: not for a thread that others wait for.
@@ -67,7 +67,7 @@ impl Judge {
         let wanted = |id: &_| scope.includes(id);
         let verdict = self.policies.review_some(&review, point, &unhurried(), &wanted, &mut Exhausted);
         let violations = verdict.violations().iter();
-        let findings =
+        let violations =
             violations.map(|violation| (violation.constraint.clone(), violation.message.clone())).collect();
         let asked = self.keyed.iter().filter(|constraint| scope.includes(constraint.id()));
         let keys = asked.flat_map(|constraint| {
@@ -75,7 +75,7 @@ impl Judge {
             keys.into_iter().map(|key| (constraint.id().clone(), key))
         });
         let keys = keys.collect();
-        Judged { epoch: self.epoch, findings, keys, scope }
+        Judged { epoch: self.epoch, violations, keys, scope }
     }
 }
 

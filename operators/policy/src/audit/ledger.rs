@@ -20,10 +20,10 @@
 //!
 //! The rule needs the verdicts in the order in which objects and pages arrived. The driver keeps that order.
 
-mod books;
+mod missed_changes;
 mod passes;
+mod records;
 mod report;
-mod suspects;
 #[cfg(test)]
 mod tests;
 mod verdicts;
@@ -37,13 +37,13 @@ use constraint_framework::inventory::{DependencyKey, Dependents};
 use super::messages::Messages;
 use super::place::{Kind, Place, Version};
 
-use books::{ConstraintBook, KindBook, Record};
-pub(super) use books::{Definition, Epoch};
+use missed_changes::Suspects;
+pub(super) use missed_changes::Suspicion;
 pub(super) use passes::{Pass, Scope};
+use records::{ConstraintBook, KindBook, Record};
+pub(super) use records::{Definition, Epoch};
 pub(super) use report::Report;
-use report::news;
-use suspects::Suspects;
-pub(super) use suspects::Suspicion;
+use report::changes;
 use verdicts::{Held, Key, Slot, Verdict, Verdicts};
 
 /// Everything that the audit knows.
@@ -55,7 +55,7 @@ pub(super) struct Ledger {
     slots: Vec<Option<ConstraintRef>>,
     messages: Messages,
     verdicts: Verdicts,
-    news: Vec<News>,
+    changes: Vec<ViolationChange>,
     /// Namespaces in which a violation has come, gone, or changed its action.
     touched: BTreeSet<Box<str>>,
     drift: u64,
@@ -76,14 +76,14 @@ pub(super) struct Judged {
     /// The constraints that were asked.
     pub(super) scope: Scope,
     /// A message for each violation.
-    pub(super) findings: Vec<(ConstraintRef, String)>,
+    pub(super) violations: Vec<(ConstraintRef, String)>,
     /// The parts of the inventory that the verdicts depend on.
     pub(super) keys: Vec<(ConstraintRef, DependencyKey)>,
 }
 
 /// A violation that has come or gone since its constraint was first judged completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct ViolationChange {
     pub(super) constraint: ConstraintRef,
     pub(super) place: Place,
     pub(super) message: String,
@@ -237,8 +237,8 @@ impl Ledger {
     }
 
     /// Takes the violations that have come and gone since the last call.
-    pub(super) fn take_news(&mut self) -> Vec<News> {
-        std::mem::take(&mut self.news)
+    pub(super) fn take_changes(&mut self) -> Vec<ViolationChange> {
+        std::mem::take(&mut self.changes)
     }
 
     /// Takes the namespaces whose violations may differ from those at the last call; the empty one stands for
@@ -310,7 +310,7 @@ impl Ledger {
         };
         let slots: BTreeSet<_> = self.constraints.values().filter(asked).map(|book| book.slot).collect();
         let mut verdict = Verdict::default();
-        for (id, message) in &judged.findings {
+        for (id, message) in &judged.violations {
             if let Some(book) = self.constraints.get(id).filter(|book| slots.contains(&book.slot)) {
                 let message = self.messages.keep(message, place);
                 verdict.held.push(Held { slot: book.slot, message });
@@ -384,7 +384,7 @@ impl Ledger {
             book.counts(&shared, before.len(), after.len());
             if book.waiting.is_empty() {
                 differing = differing.saturating_add(usize::from(book.stale.is_empty()));
-                self.news.extend(news(&self.messages, &book.definition.id, &shared, &before, &after));
+                self.changes.extend(changes(&self.messages, &book.definition.id, &shared, &before, &after));
             }
         }
         differing

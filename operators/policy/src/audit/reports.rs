@@ -13,7 +13,7 @@ use serde_json::Value;
 use watch_manager::GroupVersionKind;
 
 pub(super) use definition::definition;
-pub(super) use document::{Finding, PolicyReport, Row, digest, reports};
+pub(super) use document::{PolicyReport, ReportedViolation, Row, digest, reports};
 pub(super) use store::{Key, PutError, ReportStore, Stored, number};
 
 /// The label of every report that the audit writes, and its value.

@@ -15,7 +15,7 @@ use watch_manager::source::{
 };
 use watch_manager::{GroupVersionKind, KubeSource, Source, StoreHandle, WatchManager};
 
-use super::hold::Hold;
+use super::buffer::Hold;
 
 /// Lists and watches through another source.
 #[derive(Clone)]

@@ -20,7 +20,7 @@ use super::judge::{Unplaced, review_of_subject};
 use super::native;
 use super::resource::compiler;
 use super::snippet::{locate, with_carets};
-use super::written;
+use super::write_text;
 use crate::budget::unhurried;
 
 pub(super) use text::{inner, one};
@@ -80,7 +80,7 @@ pub fn explain(
     err: &mut dyn Write,
 ) -> u8 {
     let explained = run(args, standard, err);
-    match explained.and_then(|text| written(&text, out).map_err(|message| vec![message])) {
+    match explained.and_then(|text| write_text(&text, out).map_err(|message| vec![message])) {
         Ok(()) => 0,
         Err(messages) => {
             for message in messages {

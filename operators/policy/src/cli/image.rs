@@ -228,6 +228,6 @@ fn decode<T: serde::de::DeserializeOwned>(name: &str, content: &[u8]) -> Result<
 
 #[cfg(test)]
 #[allow(dead_code, reason = "shared with tests/parity, which asks it with TLS")]
-mod stand_in;
+mod test_registry;
 #[cfg(test)]
 mod tests;

@@ -259,7 +259,7 @@ impl BoundPolicy {
         let inventory = Inventory::default();
         let case = Case { review, parameters, inventory: &inventory };
         match self.program.evaluate(&case, &unhurried()) {
-            Ok(findings) => findings.into_iter().map(|finding| self.violation(finding.message)).collect(),
+            Ok(violations) => violations.into_iter().map(|raw| self.violation(raw.message)).collect(),
             Err(error) => vec![self.violation(error.to_string())],
         }
     }

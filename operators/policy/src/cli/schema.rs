@@ -21,8 +21,8 @@ use source::{SourceError, Standard};
 
 /// Nothing to report.
 const CLEAN: u8 = 0;
-/// Findings, conflicts or breaking changes.
-const FINDINGS: u8 = 1;
+/// Diagnostics, conflicts or breaking changes.
+const FOUND: u8 = 1;
 /// Bad usage, or input that cannot be read.
 const UNREADABLE: u8 = 2;
 
@@ -100,10 +100,10 @@ pub struct ContractDiffArgs {
     pub output: Format,
 }
 
-/// The format of printed findings.
+/// The format of printed diagnostics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// One finding a line.
+    /// One diagnostic a line.
     #[default]
     Text,
     /// A JSON list.
@@ -191,9 +191,9 @@ pub struct DiffArgs {
     pub output: Format,
 }
 
-/// Runs the command and gives the exit code: 0 clean, 1 findings, 2 unreadable input.
+/// Runs the command and gives the exit code: 0 clean, 1 diagnostics, 2 unreadable input.
 ///
-/// Standard input is read at most once. Findings go to `out`, everything else to `err`. `check` reports what it can read
+/// Standard input is read at most once. Diagnostics go to `out`, everything else to `err`. `check` reports what it can read
 /// even when it cannot read all.
 pub fn schema(args: &SchemaArgs, input: &mut dyn Read, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let input = &mut Standard::new(input);
@@ -246,7 +246,7 @@ fn print(report: &Report, format: Format, out: &mut dyn Write) -> Result<u8, Sou
     written(out.write_all(text.as_bytes()))?;
     Ok(match (report.unread.is_empty(), report.is_clean()) {
         (false, _) => UNREADABLE,
-        (true, false) => FINDINGS,
+        (true, false) => FOUND,
         (true, true) => CLEAN,
     })
 }

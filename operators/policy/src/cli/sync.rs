@@ -18,7 +18,7 @@ use super::assemble::counted;
 use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::manifest::{Manifest, ManifestError, Place};
 use super::snippet::with_carets;
-use super::written;
+use super::write_text;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,7 +75,7 @@ pub fn sync(args: &SyncArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
             0 => "there is no template among the inputs: nothing was checked\n".to_owned(),
             _ => format!("the requirements of {} are met\n", counted(templates, "template")),
         };
-        written(&text, out).map_err(|message| vec![message])
+        write_text(&text, out).map_err(|message| vec![message])
     });
     match met {
         Ok(()) => 0,

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::ValueEnum;
 use serde_json::json;
 
-use super::written;
+use super::write_text;
 
 /// The systems that the conformance tests compare with; see docs/conformance.md.
 const COMPATIBLE: [(&str, &str); 4] = [
@@ -56,7 +56,7 @@ pub fn version(args: &VersionArgs, out: &mut dyn Write, err: &mut dyn Write) -> 
             format!("{own:#}\n")
         }
     };
-    if let Err(message) = written(&text, out) {
+    if let Err(message) = write_text(&text, out) {
         // Ignore write errors: stderr is closed.
         let _ = writeln!(err, "webtroller version: {message}");
         return 1;

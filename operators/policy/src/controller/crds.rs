@@ -11,9 +11,9 @@ mod desired;
 #[allow(clippy::arithmetic_side_effects, reason = "small counters of a model")]
 mod model;
 mod observed;
-mod place;
 mod revision;
 mod watch;
+mod write;
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,9 @@ use super::kinds::constraint;
 
 pub(super) use desired::Desired;
 pub(super) use observed::Observed;
-pub(super) use place::{Placed, place};
 pub(super) use revision::{REVISION, REVISION_ANNOTATION, fingerprint};
 pub(super) use watch::{CrdEvent, watch_crds};
+pub(super) use write::{Placed, place};
 
 const SUFFIX: &str = ".constraints.gatekeeper.sh";
 

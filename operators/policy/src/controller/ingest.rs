@@ -4,12 +4,12 @@
 //! results come back as events. Nothing is reported before the policy set that holds it is in force.
 
 mod break_glass;
+mod constraint_crd;
 mod constraints;
 mod followed;
 mod gauges;
 mod inventory;
 mod jobs;
-mod placing;
 mod sources;
 mod templates;
 
@@ -29,12 +29,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use watch_manager::{EventKind, Registrar, WatchEvent, WatchManager, WatchedObject};
 
-use crate::handle::{InForce, PolicyPublisher};
+use crate::in_force::{InForce, PolicyPublisher};
 use crate::own_watch::OwnWatches;
 
 use super::crds::{ConstraintCrds, CrdEvent, watch_crds};
+use super::enforcement_points::NotEnforced;
 use super::kinds::{BREAK_GLASS, CONFIG, NAMESPACE, OtherVersions, SYNC_SET, TEMPLATE};
-use super::points::Obstacle;
 use super::status::Outcome;
 
 /// Outcomes that may wait for the next policy set. While events keep coming the loop prefers them, and this is
@@ -101,7 +101,7 @@ pub struct Ingest {
     job_factory: jobs::Jobs,
     jobs: FuturesUnordered<jobs::Running>,
     /// Questions to the API server about the kinds to sync.
-    looks: FuturesUnordered<BoxFuture<'static, sources::Look>>,
+    discoveries: FuturesUnordered<BoxFuture<'static, sources::DiscoveryResult>>,
     /// The policy set has changed since it was last published.
     changed: bool,
     outcomes: Vec<Outcome>,
@@ -175,7 +175,7 @@ impl Ingest {
             job_factory: jobs::Jobs::new(client.clone()),
             client,
             jobs: FuturesUnordered::new(),
-            looks: FuturesUnordered::new(),
+            discoveries: FuturesUnordered::new(),
             changed: false,
             outcomes: Vec::new(),
             lists: Vec::new(),
@@ -201,7 +201,7 @@ impl Ingest {
                 },
                 Some(done) = self.jobs.next() => done.into_iter().for_each(|done| self.on_done(done)),
                 Some(event) = self.crd_events.next() => self.on_crd(event),
-                Some(look) = self.looks.next() => self.on_look(look),
+                Some(result) = self.discoveries.next() => self.on_discovery(result),
                 Some(event) = self.registrars.break_glass.next() => self.on_break_glass(event),
                 () = self.suspensions.expiry() => self.follow_suspensions(),
                 Some(event) = self.registrars.constraints.next() => self.on_constraint(event),
@@ -252,9 +252,9 @@ impl Ingest {
     }
 
     /// Returns why requests are not judged although policies are in force; `None` when they are.
-    fn not_judged(&self) -> Option<Obstacle> {
+    fn not_judged(&self) -> Option<NotEnforced> {
         let suspension = self.suspensions.text.as_ref().map(ToString::to_string);
-        suspension.or_else(|| self.registration.borrow().clone()).map(Obstacle::waits)
+        suspension.or_else(|| self.registration.borrow().clone()).map(NotEnforced::waits)
     }
 
     /// Requests are judged again, or no longer: everything that is in force is reported anew.

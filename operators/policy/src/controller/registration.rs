@@ -25,9 +25,9 @@ use tokio_util::sync::CancellationToken;
 use watch_manager::Interest;
 
 use super::crds::fingerprint;
+use super::own_crds::Pace;
 use super::reachability::Reachability;
-use super::repairs;
-use super::upkeep::Pace;
+use super::repair_log;
 use super::{FIELD_MANAGER, WebhookConfiguration};
 use crate::api_error::reason;
 use crate::own_watch::{OwnEvent, OwnWatches};
@@ -196,7 +196,7 @@ impl Keeper {
                 self.publish_trouble(&configuration.name, self.waits_for.as_deref().unwrap_or(RESTORED));
                 if *self.ready.borrow() && self.due.is_none() {
                     if self.mine.is_some() {
-                        repairs::note("webhook configuration", &configuration.name);
+                        repair_log::note("webhook configuration", &configuration.name);
                     }
                     let pause = self.pace.next();
                     self.due = Instant::now().checked_add(pause);

@@ -8,8 +8,8 @@ use pod_status::readiness::{Failure, ReadinessSource};
 use pod_status::{ParentKey, ParentRef, PodError, Shape, Shapes, StatusReporter};
 use serde_json::{Value, json};
 
+use super::enforcement_points::{LASTS, NOT_IN_CLUSTER};
 use super::kinds::{CONFIG, OtherVersions, SYNC_SET, TEMPLATE};
-use super::points::{LASTS, NOT_IN_CLUSTER};
 
 /// The layout of `status.byPod`, which is Gatekeeper's, and the conditions that go with it.
 pub fn shapes(versions: OtherVersions) -> impl Shapes {

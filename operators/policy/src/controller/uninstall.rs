@@ -11,7 +11,7 @@
 //!
 //! Each step can be repeated, so a run that was killed is continued by running the command again.
 
-mod left;
+mod running;
 mod target;
 mod withdrawal;
 
@@ -158,8 +158,8 @@ impl Uninstall {
     pub async fn run(&self, client: &kube::Client, notify: impl Fn(&str)) -> Result<Removed, UninstallError> {
         let deployment = self.own_deployment(client).await?;
         if deployment.is_none() {
-            left::refuse_deployed(client, &self.namespace).await?;
-            left::until_none(client, self.patience, notify).await?;
+            running::refuse_deployed(client, &self.namespace).await?;
+            running::until_none(client, self.patience, notify).await?;
         }
         let name = self.configuration_name(deployment.as_ref())?;
         let found = target::own_configuration(client, &name).await?;

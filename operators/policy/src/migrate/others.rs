@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::finding::{Finding, Rule};
-use super::policies::finding;
+use super::diagnostic::{Diagnostic, Rule};
+use super::policies::diagnostic;
 use super::webhook_settings::{self, enforcing_webhook};
 use super::{CheckArgs, Entry, ReadFlags};
 
@@ -16,8 +16,8 @@ const NOT_IN_USE: [&str; 2] = ["status.gatekeeper.sh", "test.gatekeeper.sh"];
 const SYSTEM: &str = "/metadata/labels/gatekeeper.sh~1system";
 
 /// Says what there is to say about an object, if it is Gatekeeper's.
-pub(super) fn look(entry: &Entry, args: &CheckArgs, flags: ReadFlags<'_>, findings: &mut Vec<Finding>) {
-    let mut find = |rule, message: &str| findings.push(finding(rule, entry, message.to_owned()));
+pub(super) fn look(entry: &Entry, args: &CheckArgs, flags: ReadFlags<'_>, diagnostics: &mut Vec<Diagnostic>) {
+    let mut find = |rule, message: &str| diagnostics.push(diagnostic(rule, entry, message.to_owned()));
     match (entry.group(), entry.text("/kind")) {
         (MUTATIONS, _) => find(Rule::Mutator, "it changes no object: this release mutates nothing"),
         ("externaldata.gatekeeper.sh", "Provider") => {
@@ -30,9 +30,9 @@ pub(super) fn look(entry: &Entry, args: &CheckArgs, flags: ReadFlags<'_>, findin
         ("connection.gatekeeper.sh", _) => {
             find(Rule::Connection, "no violations are exported: use logs, Events or metrics")
         }
-        ("apps", "Deployment") if is_gatekeepers(entry, args) => deployment(entry, flags, findings),
+        ("apps", "Deployment") if is_gatekeepers(entry, args) => deployment(entry, flags, diagnostics),
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
-            webhook_settings::look(entry, args, findings);
+            webhook_settings::look(entry, args, diagnostics);
         }
         _ => {}
     }
@@ -71,7 +71,7 @@ fn is_its_container(container: &Value) -> bool {
     name.split([':', '@']).next() == Some("gatekeeper")
 }
 
-fn deployment(entry: &Entry, flags: ReadFlags<'_>, findings: &mut Vec<Finding>) {
+fn deployment(entry: &Entry, flags: ReadFlags<'_>, diagnostics: &mut Vec<Diagnostic>) {
     for container in with_its_arguments(&entry.object) {
         let list = |field| container.get(field).and_then(Value::as_array).into_iter().flatten();
         let words = list("command").skip(1).chain(list("args"));
@@ -82,7 +82,7 @@ fn deployment(entry: &Entry, flags: ReadFlags<'_>, findings: &mut Vec<Finding>) 
             (Rule::FlagDifferent, report.different),
             (Rule::FlagIgnored, report.ignored),
         ] {
-            findings.extend(messages.into_iter().map(|message| finding(rule, entry, message)));
+            diagnostics.extend(messages.into_iter().map(|message| diagnostic(rule, entry, message)));
         }
     }
 }
@@ -125,10 +125,10 @@ mod tests {
         let read = |containers: Value| {
             let spec = json!({"template": {"spec": {"containers": containers}}});
             let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec});
-            let mut findings = Vec::new();
+            let mut diagnostics = Vec::new();
             let flags = |args: &[String]| FlagReport { refused: args.to_vec(), ..FlagReport::default() };
-            deployment(&Entry { object, place: None }, &flags, &mut findings);
-            findings.into_iter().map(|finding| finding.message).collect::<Vec<_>>()
+            deployment(&Entry { object, place: None }, &flags, &mut diagnostics);
+            diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect::<Vec<_>>()
         };
         let proxy = json!({"name": "proxy", "image": "example.com/proxy:1", "args": ["--upstream"]});
         let renamed = json!({"name": "admission", "image": "example.com/policy:1", "args": ["--port=1"]});

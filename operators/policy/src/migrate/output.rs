@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Report;
-use super::finding::{Finding, Level};
+use super::diagnostic::{Diagnostic, Level};
 
 const HEADINGS: [(Level, &str); 3] =
     [(Level::Unsupported, "Not supported"), (Level::Different, "Different"), (Level::Note, "Nothing to do")];
@@ -14,23 +14,24 @@ pub(super) fn text(report: &Report) -> String {
     let used = if used.is_empty() { "nothing".to_owned() } else { used.join(", ") };
     let mut text = format!("In use: {used}\n");
     for (level, heading) in HEADINGS {
-        let findings: Vec<_> = report.findings.iter().filter(|finding| finding.level() == level).collect();
-        if !findings.is_empty() {
+        let diagnostics: Vec<_> =
+            report.diagnostics.iter().filter(|diagnostic| diagnostic.level() == level).collect();
+        if !diagnostics.is_empty() {
             text.push_str(&format!("\n{heading}:\n"));
-            findings.iter().for_each(|finding| text.push_str(&lines(finding)));
+            diagnostics.iter().for_each(|diagnostic| text.push_str(&lines(diagnostic)));
         }
     }
     let (objects, kinds) = report.judged;
-    let important = report.findings.iter().filter(|finding| finding.level() != Level::Note).count();
+    let important = report.diagnostics.iter().filter(|diagnostic| diagnostic.level() != Level::Note).count();
     text.push_str(&format!("\n{important} to look at; {objects} objects of {kinds} kinds were judged\n"));
     text
 }
 
-fn lines(finding: &Finding) -> String {
-    let place = finding.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-    let (page, words) = finding.rule.described();
-    let message = finding.message.replace('\n', "\n    ");
-    format!("  {}{place}\n    {message}\n    see {page}: {words}\n", finding.object)
+fn lines(diagnostic: &Diagnostic) -> String {
+    let place = diagnostic.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+    let (page, words) = diagnostic.rule.described();
+    let message = diagnostic.message.replace('\n', "\n    ");
+    format!("  {}{place}\n    {message}\n    see {page}: {words}\n", diagnostic.object)
 }
 
 /// The report, for programs.
@@ -38,22 +39,22 @@ pub(super) fn json(report: &Report) -> String {
     let (objects, kinds) = report.judged;
     let document = json!({
         "inUse": report.used,
-        "findings": report.findings.iter().map(entry).collect::<Vec<_>>(),
+        "findings": report.diagnostics.iter().map(entry).collect::<Vec<_>>(),
         "judged": {"objects": objects, "kinds": kinds},
         "problems": report.problems,
     });
     format!("{document:#}\n")
 }
 
-fn entry(finding: &Finding) -> Value {
-    let level = match finding.level() {
+fn entry(diagnostic: &Diagnostic) -> Value {
+    let level = match diagnostic.level() {
         Level::Unsupported => "unsupported",
         Level::Different => "different",
         Level::Note => "note",
     };
-    let (page, words) = finding.rule.described();
+    let (page, words) = diagnostic.rule.described();
     json!({
-        "rule": finding.rule.word(), "level": level, "object": finding.object, "message": finding.message,
-        "place": finding.place, "described": {"page": page, "at": words},
+        "rule": diagnostic.rule.word(), "level": level, "object": diagnostic.object, "message": diagnostic.message,
+        "place": diagnostic.place, "described": {"page": page, "at": words},
     })
 }

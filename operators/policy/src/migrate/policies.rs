@@ -16,7 +16,7 @@ use crate::budget::unhurried;
 use crate::enforce;
 
 use super::Entry;
-use super::finding::{Finding, Rule};
+use super::diagnostic::{Diagnostic, Rule};
 
 /// The functions that reach outside of a policy.
 const OUTSIDE: [&str; 3] = ["http.send", "net.lookup_ip_addr", "opa.runtime"];
@@ -32,28 +32,28 @@ pub(super) struct Policies {
 
 impl Policies {
     /// Reads templates, then constraints, then what they may refer to.
-    pub(super) fn of(entries: &[Entry], findings: &mut Vec<Finding>) -> Self {
+    pub(super) fn of(entries: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Self {
         let compiler = Compiler::default();
         let builder = PolicySetBuilder::new(compiler.clone());
         let mut policies = Self { builder, synced: Vec::new(), compiler };
         let of_group = |group| entries.iter().filter(move |entry| entry.group() == group);
         for entry in of_group(TEMPLATES_GROUP) {
-            policies.template(entry, findings);
+            policies.template(entry, diagnostics);
         }
         for entry in of_group(CONSTRAINTS_GROUP) {
-            policies.constraint(entry, findings);
+            policies.constraint(entry, diagnostics);
         }
         for entry in of_group("config.gatekeeper.sh").chain(of_group("syncset.gatekeeper.sh")) {
             policies.sync(&entry.object);
         }
         for entry in of_group(CONSTRAINTS_GROUP) {
-            policies.references(entry, findings);
+            policies.references(entry, diagnostics);
         }
         policies
     }
 
-    fn template(&mut self, entry: &Entry, findings: &mut Vec<Finding>) {
-        let mut find = |rule, message| findings.push(finding(rule, entry, message));
+    fn template(&mut self, entry: &Entry, diagnostics: &mut Vec<Diagnostic>) {
+        let mut find = |rule, message| diagnostics.push(diagnostic(rule, entry, message));
         let code = entry.object.pointer("/spec/targets").map(Value::to_string).unwrap_or_default();
         let template = ConstraintTemplate::from_value(&entry.object).map_err(IngestError::Invalid);
         match template.and_then(|template| self.compiler.compile(&template)) {
@@ -76,8 +76,8 @@ impl Policies {
         }
     }
 
-    fn constraint(&mut self, entry: &Entry, findings: &mut Vec<Finding>) {
-        let mut find = |rule, message| findings.push(finding(rule, entry, message));
+    fn constraint(&mut self, entry: &Entry, diagnostics: &mut Vec<Diagnostic>) {
+        let mut find = |rule, message| diagnostics.push(diagnostic(rule, entry, message));
         elsewhere(&entry.object).into_iter().for_each(|(rule, message)| find(rule, message));
         let constraint = match Constraint::from_value(&entry.object) {
             Ok(constraint) => constraint,
@@ -97,7 +97,7 @@ impl Policies {
     }
 
     /// Reports the kinds that a constraint's template refers to, and that are not synced.
-    fn references(&self, entry: &Entry, findings: &mut Vec<Finding>) {
+    fn references(&self, entry: &Entry, diagnostics: &mut Vec<Diagnostic>) {
         let paths = self.builder.inventory_paths(entry.text("/kind"));
         let reads: BTreeSet<_> = paths.filter_map(AdmissionTarget::kind_read).collect();
         for KindRead { api_version, kind } in reads {
@@ -111,7 +111,7 @@ impl Policies {
             let message = format!(
                 "its template refers to {kind}{version}, which no SyncSet names, nor the Config: it stays Enforced=False until one does"
             );
-            findings.push(finding(Rule::NotSynced, entry, message));
+            diagnostics.push(diagnostic(Rule::NotSynced, entry, message));
         }
     }
 
@@ -149,12 +149,12 @@ impl Policies {
     }
 }
 
-/// The finding about an object.
-pub(super) fn finding(rule: Rule, entry: &Entry, message: String) -> Finding {
-    Finding { rule, object: entry.name(), message, place: entry.place.clone() }
+/// The diagnostic about an object.
+pub(super) fn diagnostic(rule: Rule, entry: &Entry, message: String) -> Diagnostic {
+    Diagnostic { rule, object: entry.name(), message, place: entry.place.clone() }
 }
 
-/// The words of a constraint in findings.
+/// The words of a constraint in diagnostics.
 pub(super) fn name(constraint: &ConstraintRef) -> String {
     format!("{} {}", constraint.kind, constraint.name)
 }
@@ -228,11 +228,11 @@ mod tests {
         });
         let objects = [template, constraint].into_iter().chain(others.iter().cloned());
         let entries: Vec<_> = objects.map(|object| Entry { object, place: None }).collect();
-        let mut findings = Vec::new();
-        Policies::of(&entries, &mut findings);
-        findings
+        let mut diagnostics = Vec::new();
+        Policies::of(&entries, &mut diagnostics);
+        diagnostics
             .into_iter()
-            .map(|Finding { rule, object, message, .. }| (rule, format!("{object}: {message}")))
+            .map(|Diagnostic { rule, object, message, .. }| (rule, format!("{object}: {message}")))
             .collect()
     }
 

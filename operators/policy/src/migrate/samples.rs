@@ -10,7 +10,7 @@ use constraint_framework::target::AdmissionTarget;
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
-use super::finding::{Finding, Rule};
+use super::diagnostic::{Diagnostic, Rule};
 use super::policies::name;
 use super::{Entry, Report};
 use crate::budget::unhurried;
@@ -135,7 +135,7 @@ impl Judge {
         let object = name(constraint);
         if self.seen.insert((rule, object.clone())) {
             let message = format!("{message}, as for {}", entry.name());
-            report.findings.push(Finding { rule, object, message, place: entry.place.clone() });
+            report.diagnostics.push(Diagnostic { rule, object, message, place: entry.place.clone() });
         }
     }
 }
@@ -195,7 +195,7 @@ fn creation(object: &Document, whole: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Finding;
+    use super::super::diagnostic::Diagnostic;
     use super::super::policies::Policies;
     use super::*;
 
@@ -225,10 +225,10 @@ mod tests {
     /// Returns what is found about one constraint with this rule when it judges these objects.
     fn found(rule: &str, matched: Value, objects: &[Value]) -> Vec<Rule> {
         let mut report = Report::default();
-        let policies = Policies::of(&policy("Kind", rule, matched), &mut report.findings);
+        let policies = Policies::of(&policy("Kind", rule, matched), &mut report.diagnostics);
         let mut judge = Judge::new(policies.set(), BTreeMap::new());
         objects.iter().for_each(|object| judge.judge(&entry(object.clone()), &mut report));
-        report.findings.iter().map(|Finding { rule, .. }| *rule).collect()
+        report.diagnostics.iter().map(|Diagnostic { rule, .. }| *rule).collect()
     }
 
     fn thing(spec: Value) -> Value {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::finding::{Finding, Rule};
-use super::policies::finding;
+use super::diagnostic::{Diagnostic, Rule};
+use super::policies::diagnostic;
 use super::{CheckArgs, Entry};
 use crate::config::SUBRESOURCES;
 
@@ -32,7 +32,7 @@ pub(super) fn enforcing_webhook(configuration: &Value) -> Option<&Value> {
 }
 
 /// Reports what differs from the configuration that Gatekeeper's manifests and chart have by default.
-pub(super) fn look(entry: &Entry, args: &CheckArgs, findings: &mut Vec<Finding>) {
+pub(super) fn look(entry: &Entry, args: &CheckArgs, diagnostics: &mut Vec<Diagnostic>) {
     let Some(webhook) = enforcing_webhook(&entry.object) else { return };
     let service = webhook.pointer("/clientConfig/service/namespace").and_then(Value::as_str);
     let mut messages = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn look(entry: &Entry, args: &CheckArgs, findings: &mut Vec<Finding>)
     if guard.and_then(|guard| guard.get("failurePolicy")).is_some_and(|policy| policy == "Ignore") {
         messages.push(format!("{LABEL_GUARD} has failurePolicy Ignore: it is always Fail here"));
     }
-    findings.extend(messages.into_iter().map(|message| finding(Rule::WebhookSettings, entry, message)));
+    diagnostics.extend(messages.into_iter().map(|message| diagnostic(Rule::WebhookSettings, entry, message)));
 }
 
 fn fields(webhook: &Value, messages: &mut Vec<String>) {
@@ -185,10 +185,10 @@ mod tests {
     fn settings(webhook: &Value, others: &[Value]) -> Vec<String> {
         let webhooks: Vec<_> = others.iter().chain([webhook]).collect();
         let object = json!({"kind": "ValidatingWebhookConfiguration", "webhooks": webhooks});
-        let mut findings = Vec::new();
+        let mut diagnostics = Vec::new();
         let args = Command::parse_from(["check"]).args;
-        look(&Entry { object, place: None }, &args, &mut findings);
-        findings.into_iter().map(|finding| finding.message).collect()
+        look(&Entry { object, place: None }, &args, &mut diagnostics);
+        diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect()
     }
 
     #[test]

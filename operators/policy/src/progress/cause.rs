@@ -14,7 +14,7 @@
 //! An owner that is paused holds up what waits for it, and not what is well: a Job that has run does not wait for the CronJob
 //! that is suspended.
 
-use super::finding::{About, Finding, Level};
+use super::diagnostic::{About, Diagnostic, Level};
 use super::graph::{Node, Relation};
 
 /// Marks the first cause of a tree, if there is one.
@@ -23,8 +23,8 @@ pub(super) fn mark(root: &mut Node) {
         root.children.iter_mut().filter(|child| child.relation == Relation::OwnedBy).for_each(unpause);
     }
     for level in [Level::Blocking, Level::Waiting] {
-        if let Some(finding) = first(root, level) {
-            finding.is_first_cause = true;
+        if let Some(diagnostic) = first(root, level) {
+            diagnostic.is_first_cause = true;
             return;
         }
     }
@@ -33,38 +33,42 @@ pub(super) fn mark(root: &mut Node) {
 /// True if the object waits, or what it owns or refers to.
 fn waits(node: &Node) -> bool {
     let below = || node.children.iter().filter(|child| child.relation != Relation::OwnedBy).any(waits);
-    node.findings.iter().any(|finding| finding.level > Level::Note) || below()
+    node.diagnostics.iter().any(|diagnostic| diagnostic.level > Level::Note) || below()
 }
 
 /// Makes pauses of owners information.
 fn unpause(owner: &mut Node) {
-    for finding in owner.findings.iter_mut().filter(|finding| finding.about == About::Paused) {
-        finding.level = Level::Note;
+    for diagnostic in owner.diagnostics.iter_mut().filter(|diagnostic| diagnostic.about == About::Paused) {
+        diagnostic.level = Level::Note;
     }
     owner.children.iter_mut().for_each(unpause);
 }
 
-/// The node and finding that are marked.
-pub(super) fn marked(root: &Node) -> Option<(&Node, &Finding)> {
-    let own = root.findings.iter().find(|finding| finding.is_first_cause).map(|finding| (root, finding));
+/// The node and diagnostic that are marked.
+pub(super) fn marked(root: &Node) -> Option<(&Node, &Diagnostic)> {
+    let own = root
+        .diagnostics
+        .iter()
+        .find(|diagnostic| diagnostic.is_first_cause)
+        .map(|diagnostic| (root, diagnostic));
     own.or_else(|| root.children.iter().find_map(marked))
 }
 
-fn first(node: &mut Node, level: Level) -> Option<&mut Finding> {
-    let Node { children, findings, .. } = node;
+fn first(node: &mut Node, level: Level) -> Option<&mut Diagnostic> {
+    let Node { children, diagnostics, .. } = node;
     let (owners, others): (Vec<_>, Vec<_>) =
         children.iter_mut().partition(|child| child.relation == Relation::OwnedBy);
     let is_well = |child: &&mut Node| matches!(child.relation, Relation::RefersTo(_)) && child.is_summed_up;
     let (well, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_well);
     let below = others.into_iter().find_map(|child| first(child, level));
-    let own = findings.iter_mut().find(|finding| finding.level == level);
+    let own = diagnostics.iter_mut().find(|diagnostic| diagnostic.level == level);
     let last = well.into_iter().chain(owners);
     below.or(own).or_else(|| last.into_iter().find_map(|other| first(other, level)))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::progress::finding::About;
+    use crate::progress::diagnostic::About;
     use crate::progress::graph::Identity;
 
     use super::*;
@@ -77,7 +81,7 @@ mod tests {
             name: name.to_owned(),
         };
         let mut node = Node::missing(relation, object, Level::Note, "");
-        node.findings = levels.iter().map(|level| Finding::new(*level, About::Condition, "")).collect();
+        node.diagnostics = levels.iter().map(|level| Diagnostic::new(*level, About::Condition, "")).collect();
         node.children = children;
         node
     }
@@ -124,7 +128,7 @@ mod tests {
         use Relation::{OwnedBy, Subject};
         let owner = || {
             let mut owner = node("owner", OwnedBy, &[Level::Blocking], vec![]);
-            owner.findings.iter_mut().for_each(|finding| finding.about = About::Paused);
+            owner.diagnostics.iter_mut().for_each(|diagnostic| diagnostic.about = About::Paused);
             owner
         };
         check(node("job", Subject, &[Level::Note], vec![owner()]), None);

@@ -7,7 +7,9 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::finding::{About, Finding, Level, condition, event, findings, generation_of, observed_generation};
+use super::diagnostic::{
+    About, Diagnostic, Level, condition, diagnostics, event, generation_of, observed_generation,
+};
 use super::kinds::Kind;
 use super::managed::{Write, last_status_write, last_write};
 use super::reader::{Event, Listed, Listing, Reader};
@@ -65,7 +67,8 @@ pub(super) struct Node {
     pub(super) last_write: Option<Write>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_status_write: Option<Write>,
-    pub(super) findings: Vec<Finding>,
+    #[serde(rename = "findings")]
+    pub(super) diagnostics: Vec<Diagnostic>,
     /// It says of itself that it is well.
     #[serde(skip)]
     pub(super) is_summed_up: bool,
@@ -118,22 +121,26 @@ impl Identity {
 impl Node {
     fn new(relation: Relation, kind: &Kind, object: &Value, listing: &Listing) -> Self {
         // An owner waits for what it owns: its conditions are no cause.
-        let is_cause = |finding: &Finding| {
+        let is_cause = |diagnostic: &Diagnostic| {
             relation != Relation::OwnedBy
-                || !matches!(finding.about, About::Condition | About::Replicas | About::Phase | About::Status)
+                || !matches!(
+                    diagnostic.about,
+                    About::Condition | About::Replicas | About::Phase | About::Status
+                )
         };
         // What a Namespace contains need not have a status, to be deleted. What owns something has a controller that works.
         let is_owner = text(object, "/metadata/uid").is_some_and(|uid| listing.by_owner.contains_key(uid));
         let has_status = kind.has_status && relation != Relation::Contains && !is_owner;
-        let found = findings(object, has_status, &listing.declared).into_iter();
-        let found = found.map(|finding| if is_cause(&finding) { finding } else { finding.into_note() });
+        let found = diagnostics(object, has_status, &listing.declared).into_iter();
+        let found =
+            found.map(|diagnostic| if is_cause(&diagnostic) { diagnostic } else { diagnostic.into_note() });
         Self {
             object: Identity::of(kind, object),
             generation: generation_of(object),
             observed_generation: observed_generation(object),
             last_write: last_write(object),
             last_status_write: last_status_write(object),
-            findings: found.collect(),
+            diagnostics: found.collect(),
             is_summed_up: condition::is_well(object),
             events: Vec::new(),
             children: Vec::new(),
@@ -144,19 +151,20 @@ impl Node {
 
     /// Adds what the newest Event says, after what has failed and before what waits.
     fn add_event(&mut self, object: &Value) {
-        if let Some(finding) = event(object, &self.findings, &self.events) {
-            let failed = self.findings.iter().take_while(|finding| finding.level == Level::Blocking).count();
-            self.findings.insert(failed, finding);
+        if let Some(diagnostic) = event(object, &self.diagnostics, &self.events) {
+            let failed =
+                self.diagnostics.iter().take_while(|diagnostic| diagnostic.level == Level::Blocking).count();
+            self.diagnostics.insert(failed, diagnostic);
         }
     }
 
     fn block(&mut self) {
-        let waiting = self.findings.iter_mut().filter(|finding| finding.level == Level::Waiting);
-        waiting.for_each(|finding| finding.level = Level::Blocking);
+        let waiting = self.diagnostics.iter_mut().filter(|diagnostic| diagnostic.level == Level::Waiting);
+        waiting.for_each(|diagnostic| diagnostic.level = Level::Blocking);
     }
 
     fn is_well(&self) -> bool {
-        self.findings.iter().all(|finding| finding.level == Level::Note)
+        self.diagnostics.iter().all(|diagnostic| diagnostic.level == Level::Note)
     }
 
     pub(super) fn missing(
@@ -172,7 +180,7 @@ impl Node {
             observed_generation: None,
             last_write: None,
             last_status_write: None,
-            findings: vec![Finding::new(level, About::Missing, message)],
+            diagnostics: vec![Diagnostic::new(level, About::Missing, message)],
             is_summed_up: false,
             events: Vec::new(),
             children: Vec::new(),

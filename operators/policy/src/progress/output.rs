@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::Report;
 use super::cause::marked;
-use super::finding::{Finding, Level};
+use super::diagnostic::{Diagnostic, Level};
 use super::graph::{Node, Relation};
 use super::managed::Write;
 
@@ -24,7 +24,7 @@ pub(super) fn text(report: &Report) -> String {
     draw(&report.tree, ("", ""), &mut lines);
     lines.push(String::new());
     lines.push(match marked(&report.tree) {
-        Some((node, finding)) => format!("First cause: {}: {}", node.object, finding.message),
+        Some((node, diagnostic)) => format!("First cause: {}: {}", node.object, diagnostic.message),
         None if report.is_complete() => "Nothing holds it up.".to_owned(),
         None => "Nothing was found that holds it up, but not everything could be read.".to_owned(),
     });
@@ -41,7 +41,7 @@ fn plain(line: &str) -> String {
 pub(super) fn json(report: &Report) -> String {
     let cause = marked(&report.tree);
     let cause = cause.map(
-        |(node, finding)| json!({"object": node.object, "level": finding.level, "message": finding.message}),
+        |(node, diagnostic)| json!({"object": node.object, "level": diagnostic.level, "message": diagnostic.message}),
     );
     let document = json!({
         "cause": cause, "tree": serde_json::to_value(&report.tree).unwrap_or(Value::Null),
@@ -63,7 +63,7 @@ fn draw(node: &Node, (first, rest): (&str, &str), lines: &mut Vec<String>) {
     lines.push(format!("{first}{relation}{}{}", node.object, facts(node)));
     let beside = if node.children.is_empty() && node.unread == 0 { "    " } else { "│   " };
     let margin = format!("{rest}{beside}");
-    node.findings.iter().for_each(|finding| lines.push(format!("{margin}{}", sentence(finding))));
+    node.diagnostics.iter().for_each(|diagnostic| lines.push(format!("{margin}{}", sentence(diagnostic))));
     for event in &node.events {
         let times = if event.count > 1 { format!(", {} times", event.count) } else { String::new() };
         let (last, kind, reason, message) = (&event.last, &event.r#type, &event.reason, &event.message);
@@ -81,13 +81,17 @@ fn draw(node: &Node, (first, rest): (&str, &str), lines: &mut Vec<String>) {
     }
 }
 
-fn sentence(finding: &Finding) -> String {
-    let mark = match finding.level {
+fn sentence(diagnostic: &Diagnostic) -> String {
+    let mark = match diagnostic.level {
         Level::Blocking => '!',
         Level::Waiting => '.',
         Level::Note => ' ',
     };
-    format!("{mark} {}{}", finding.message, if finding.is_first_cause { "  <== first cause" } else { "" })
+    format!(
+        "{mark} {}{}",
+        diagnostic.message,
+        if diagnostic.is_first_cause { "  <== first cause" } else { "" }
+    )
 }
 
 /// ` (generation 2, observed 1; last written by core at …; status by core at …)`

@@ -31,7 +31,7 @@ use crate::controller::{
 };
 use crate::enforce::{Records, Webhook};
 use crate::events::{EventPlace, EventQueue, Finder, Recorder, store_events};
-use crate::handle::{PolicyPublisher, policies};
+use crate::in_force::{PolicyPublisher, policies};
 use crate::own_watch::OwnWatches;
 
 use super::args::{BrokenPolicies, ServeArgs};

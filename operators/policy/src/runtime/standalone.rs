@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::cli::folder::PolicyFolder;
 use crate::enforce::{NoNamespaces, Webhook};
-use crate::handle::{PolicyHandle, PolicyPublisher, policies};
+use crate::in_force::{PolicyHandle, PolicyPublisher, policies};
 
 use super::args::ServeArgs;
 use super::{RunError, admission_routes, concurrency};

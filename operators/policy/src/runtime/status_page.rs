@@ -24,7 +24,7 @@ use watch_manager::WatchManager;
 
 use crate::controller::TEMPLATE;
 use crate::enforce::{Cost, Costs, Denial, RecentDenials};
-use crate::handle::PolicyHandle;
+use crate::in_force::PolicyHandle;
 
 /// A page is shown again for this long: reading it often costs no more than reading it once.
 const FRESH: Duration = Duration::from_secs(1);

@@ -19,6 +19,6 @@ mod registry;
 mod rewrite;
 mod sarif;
 mod scalars;
-#[path = "../../src/cli/image/stand_in.rs"]
+#[path = "../../src/cli/image/test_registry.rs"]
 #[allow(dead_code, reason = "shared with the unit tests")]
-mod stand_in;
+mod test_registry;

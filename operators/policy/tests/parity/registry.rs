@@ -12,7 +12,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::program::{GATOR, OURS, both, difference, ours, violations};
-use super::stand_in::{StandIn, image};
+use super::test_registry::{StandIn, image};
 
 const NAME: &str = "team/policies";
 

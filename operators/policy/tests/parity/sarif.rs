@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use rego_compat::{Budget, Module, RegoVersion, Rules, Value as Term, compile};
+use rego_compat::{Budget, Module, RegoVersion, Restrictions, Value as Term, compile};
 use serde_json::Value;
 
 use super::program::{judge, ours};
@@ -22,7 +22,7 @@ fn schema() -> Value {
 /// Returns what is wrong with a log under the schema.
 fn errors(log: &Value, schema: &Value) -> Vec<Term> {
     let module = Module::parse("sarif", POLICY, RegoVersion::V1).unwrap();
-    let program = compile(&[module], "data.sarif.errors", &Rules::default()).unwrap();
+    let program = compile(&[module], "data.sarif.errors", &Restrictions::default()).unwrap();
     let input = serde_json::json!({"log": log, "schema": schema}).to_string();
     let input = Term::from_json_str(&input).unwrap();
     let answer = program.evaluate(&input, &Term::new_object(), &Budget::default()).unwrap().unwrap();

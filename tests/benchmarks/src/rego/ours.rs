@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use conformance::library::{Case, Subject};
-use rego_compat::{Budget, Module, Program, RegoVersion, Rules, Value, compile};
+use rego_compat::{Budget, Module, Program, RegoVersion, Restrictions, Value, compile};
 use serde_json::Value as Json;
 
 use crate::timing::repeat;
@@ -15,7 +15,7 @@ pub fn compiled(subject: &Subject) -> Result<Program> {
     let version = if subject.sources.v0 { RegoVersion::V0 } else { RegoVersion::V1 };
     let parsed: Result<Vec<Module>, _> =
         subject.sources.modules.iter().map(|(name, text)| Module::parse(name, text, version)).collect();
-    Ok(compile(&parsed?, &subject.query, &Rules::default())?)
+    Ok(compile(&parsed?, &subject.query, &Restrictions::default())?)
 }
 
 /// A program with the parsed documents of one sample.

@@ -1,6 +1,6 @@
 //! GraphQL: schemas and queries, sound ones and others.
 
-use rego_compat::{Budget, Rules, Value};
+use rego_compat::{Budget, Restrictions, Value};
 use serde_json::{Value as Json, json};
 
 use crate::Verdict;
@@ -192,7 +192,7 @@ impl Writer<'_> {
 fn tree(function: &str, text: &str) -> Json {
     let module = format!("package g\n\np = graphql.{function}(input)\n");
     let sources = Sources { modules: vec![("g.rego".to_owned(), module)], v0: true };
-    let program = sources.compile("data.g.p", &Rules::default());
+    let program = sources.compile("data.g.p", &Restrictions::default());
     let tree =
         program.map(|program| evaluate(&program, &text.into(), &Value::new_object(), &Budget::default()));
     match tree {

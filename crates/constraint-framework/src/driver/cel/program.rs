@@ -5,7 +5,7 @@ use std::cell::Cell;
 use cel_compat::{Environment, EvalError as CelError, Evaluation, Expression, Value};
 
 use crate::driver::{Budget, Case, CompileError, EvalError, Program};
-use crate::review::Finding;
+use crate::review::RawViolation;
 
 use super::source::FailurePolicy;
 use super::subject::Subject;
@@ -43,7 +43,7 @@ enum Failure<'a> {
 }
 
 impl Program for CelProgram {
-    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<Finding>, EvalError> {
+    fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         let unreadable = Cell::new(false);
         let decision = self.decide(case, &unreadable, budget);
         if unreadable.get() {
@@ -51,10 +51,10 @@ impl Program for CelProgram {
             return Err(EvalError::Unreadable);
         }
         match decision {
-            Ok(findings) => Ok(findings),
+            Ok(violations) => Ok(violations),
             // `Ignore`: an object is admitted when the policy cannot decide.
             Err(_) if self.failure_policy == FailurePolicy::Ignore => Ok(Vec::new()),
-            Err(CelError::Failed(message)) => Ok(vec![finding(message)]),
+            Err(CelError::Failed(message)) => Ok(vec![violation(message)]),
             Err(exhausted) => Err(exhausted.into()),
         }
     }
@@ -70,7 +70,7 @@ impl CelProgram {
         case: &Case<'_>,
         unreadable: &Cell<bool>,
         budget: &Budget,
-    ) -> Result<Vec<Finding>, CelError> {
+    ) -> Result<Vec<RawViolation>, CelError> {
         let bare = Subject::without_namespace(*case, unreadable);
         let full = Subject::with_namespace(*case, unreadable);
         let mut evaluation = Evaluation::new(&self.environment, &bare, budget);
@@ -91,11 +91,11 @@ impl CelProgram {
             }
         }
         // All messages come after all validations.
-        let finding = |failure| match failure {
-            Failure::Error(error) => Ok(finding(error)),
-            Failure::Violated(validation) => message(&mut evaluation, validation).map(finding),
+        let raw = |failure| match failure {
+            Failure::Error(error) => Ok(violation(error)),
+            Failure::Violated(validation) => message(&mut evaluation, validation).map(violation),
         };
-        failures.into_iter().map(finding).collect()
+        failures.into_iter().map(raw).collect()
     }
 
     /// Returns true if all conditions hold. One that does not wins over others that fail.
@@ -117,8 +117,8 @@ impl CelProgram {
     }
 }
 
-fn finding(message: String) -> Finding {
-    Finding { message, details: None }
+fn violation(message: String) -> RawViolation {
+    RawViolation { message, details: None }
 }
 
 /// An error in the API server's words.

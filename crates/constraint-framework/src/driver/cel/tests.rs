@@ -16,7 +16,7 @@ fn judge(source: serde_json::Value, review: &Review, budget: &Budget) -> Result<
     let program = CelDriver.compile(&source).unwrap();
     let parameters = Json::from_value(&json!({"most": 2})).unwrap();
     let case = Case { review, parameters: &parameters, inventory: &Inventory::default() };
-    Ok(program.evaluate(&case, budget)?.into_iter().map(|finding| finding.message).collect())
+    Ok(program.evaluate(&case, budget)?.into_iter().map(|violation| violation.message).collect())
 }
 
 fn messages(source: serde_json::Value, review: &Review) -> Vec<String> {

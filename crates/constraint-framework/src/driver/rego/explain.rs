@@ -14,12 +14,12 @@ mod covered;
 
 use std::collections::BTreeMap;
 
-use rego_compat::{Module, Query, QueryScope, Range, Rules, Silent, Value as RegoValue};
+use rego_compat::{Module, Query, QueryScope, Range, Restrictions, Silent, Value as RegoValue};
 
 use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
 use crate::driver::{Budget, CompileError};
 
-use super::from_findings;
+use super::compile_errors;
 
 const VIOLATION: &str = "violation";
 
@@ -35,7 +35,7 @@ pub(super) struct Question<'a> {
 /// The traces of all `violation` rules of the first module, then those of all other rules.
 pub(super) fn bodies(question: &Question<'_>) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
     let Some(entry) = question.modules.first() else { return Ok(Vec::new()) };
-    let run = covered::Run::of(question).map_err(|findings| from_findings(&findings))?;
+    let run = covered::Run::of(question).map_err(|diagnostics| compile_errors(&diagnostics))?;
     let rules = question.modules.iter().flat_map(rules_of);
     let trace = |rule: RulePlace<'_>| {
         let is_entry = rule.module.name() == entry.name();
@@ -155,7 +155,7 @@ impl Question<'_> {
     /// Evaluates expressions together. Those that read a variable which a later one binds are taken to hold, until
     /// that one is there.
     fn ask(&self, text: &str, bindings: &mut Vec<(String, String)>) -> ExpressionOutcome {
-        let Ok(query) = Query::compile(self.modules, text, &self.scope, &Rules::default()) else {
+        let Ok(query) = Query::compile(self.modules, text, &self.scope, &Restrictions::default()) else {
             return ExpressionOutcome::Held;
         };
         match query.solve(&self.input, &self.data, self.budget, &Silent) {
@@ -195,7 +195,7 @@ impl Question<'_> {
     }
 
     fn value(&self, reference: &str) -> String {
-        let query = Query::compile(self.modules, reference, &self.scope, &Rules::default());
+        let query = Query::compile(self.modules, reference, &self.scope, &Restrictions::default());
         let solved =
             query.ok().and_then(|query| query.solve(&self.input, &self.data, self.budget, &Silent).ok());
         let value = solved.and_then(|found| found.into_iter().next()?.values.into_iter().next());

@@ -17,14 +17,14 @@ pub(super) fn module(package: &[String]) -> Result<Module, Diagnostics> {
     Module::parse(NAME, &source, RegoVersion::V0)
 }
 
-/// Returns true if a finding is one in the hook.
-pub(super) fn is_of(finding: &Diagnostic) -> bool {
-    finding.file == NAME
+/// Returns true if a diagnostic is about the hook.
+pub(super) fn is_of(diagnostic: &Diagnostic) -> bool {
+    diagnostic.file == NAME
 }
 
-/// The findings in the hook as one mistake of the template, if there are any.
-pub(super) fn mistake(findings: &Diagnostics) -> Option<CompileError> {
-    let found = findings.iter().find(|finding| is_of(finding))?;
+/// The diagnostics about the hook as one error of the template, if there are any.
+pub(super) fn error(diagnostics: &Diagnostics) -> Option<CompileError> {
+    let found = diagnostics.iter().find(|diagnostic| is_of(diagnostic))?;
     Some(CompileError {
         code: found.code.to_string(),
         message: format!(

@@ -27,7 +27,7 @@ impl Driver for PanickingDriver {
 }
 
 impl Program for PanickingDriver {
-    fn evaluate(&self, _case: &Case<'_>, _budget: &Budget) -> Result<Vec<Finding>, EvalError> {
+    fn evaluate(&self, _case: &Case<'_>, _budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         panic!("a defect")
     }
 }

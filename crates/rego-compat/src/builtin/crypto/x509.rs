@@ -32,7 +32,7 @@ use self::certificate::Certificate;
 use self::private_key::PrivateKey;
 use self::verify::Options;
 use crate::builtin::Outcome;
-use crate::builtin::operand::{self, Fault};
+use crate::builtin::operand::{self, CallError};
 use go_compat::base64::decode as from_base64;
 
 /// Bytes as Go writes them in JSON.
@@ -49,12 +49,12 @@ fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> Value {
     list_or_null(texts.map(Value::from).collect())
 }
 
-fn decoded(text: &str) -> Result<Vec<u8>, Fault> {
+fn decoded(text: &str) -> Result<Vec<u8>, CallError> {
     from_base64(text.as_bytes()).ok_or_else(|| "illegal base64 data".to_owned())
 }
 
 /// The certificates in a text: PEM, base64 of PEM, or base64 of DER.
-fn certificates(text: &str) -> Result<Vec<Certificate>, Fault> {
+fn certificates(text: &str) -> Result<Vec<Certificate>, CallError> {
     if text.starts_with("-----BEGIN") {
         return of_pem(text.as_bytes());
     }
@@ -62,7 +62,7 @@ fn certificates(text: &str) -> Result<Vec<Certificate>, Fault> {
     if bytes.starts_with(b"-----BEGIN") { of_pem(&bytes) } else { Certificate::read_all(&bytes) }
 }
 
-fn of_pem(mut bytes: &[u8]) -> Result<Vec<Certificate>, Fault> {
+fn of_pem(mut bytes: &[u8]) -> Result<Vec<Certificate>, CallError> {
     let mut all = Vec::new();
     while let Some((block, rest)) = pem::next(bytes) {
         if block.label != "CERTIFICATE" {
@@ -118,7 +118,7 @@ fn verified(certificates: Option<&[Certificate]>, options: &Options, with_uri_te
     }
 }
 
-fn options(object: &Object) -> Result<Options, Fault> {
+fn options(object: &Object) -> Result<Options, CallError> {
     let mut options = Options { host: String::new(), now: now(), usages: Vec::new() };
     for (key, value) in object.iter() {
         let Value::String(key) = key else { continue };
@@ -143,7 +143,7 @@ fn options(object: &Object) -> Result<Options, Fault> {
     Ok(options)
 }
 
-fn usages(value: &Value) -> Result<Vec<i64>, Fault> {
+fn usages(value: &Value) -> Result<Vec<i64>, CallError> {
     const NAMES: [&str; 14] = [
         "Any",
         "ServerAuth",
@@ -191,7 +191,7 @@ pub(in crate::builtin) fn parse_certificate_request(args: &[&Value]) -> Outcome 
 }
 
 /// The keys in a text of PEM, or base64 of that. Blocks of other kinds are passed over.
-fn private_keys(text: &str) -> Result<Vec<PrivateKey>, Fault> {
+fn private_keys(text: &str) -> Result<Vec<PrivateKey>, CallError> {
     let bytes = from_base64(text.as_bytes()).unwrap_or_else(|| text.as_bytes().to_vec());
     let (mut rest, mut keys) = (bytes.as_slice(), Vec::new());
     while let Some((block, after)) = pem::next(rest) {
@@ -239,7 +239,7 @@ pub(in crate::builtin) fn parse_keypair(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-fn keypair(certificate: &str, key: &str) -> Result<Value, Fault> {
+fn keypair(certificate: &str, key: &str) -> Result<Value, CallError> {
     let of = |text: &str| {
         if text.starts_with("-----BEGIN ") { Ok(text.as_bytes().to_vec()) } else { decoded(text) }
     };
@@ -276,7 +276,7 @@ fn blocks(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-fn key_block(mut bytes: &[u8]) -> Result<Vec<u8>, Fault> {
+fn key_block(mut bytes: &[u8]) -> Result<Vec<u8>, CallError> {
     while let Some((block, rest)) = pem::next(bytes) {
         if block.label == "PRIVATE KEY" || block.label.ends_with(" PRIVATE KEY") {
             return Ok(block.content);

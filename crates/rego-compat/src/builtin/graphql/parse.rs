@@ -7,18 +7,18 @@ mod schema;
 
 use crate::meter::Meter;
 
-use super::Halt;
+use super::Error;
 use super::ast::{Comment, Comments, QueryDocument, Remark, SchemaDocument};
 use super::token::{Token, tokens};
 
 /// Bytes of a token and of the part of the tree it makes.
 const TOKEN_BYTES: usize = 512;
 
-pub(super) fn query(text: &str, meter: &Meter) -> Result<QueryDocument, Halt> {
+pub(super) fn query(text: &str, meter: &Meter) -> Result<QueryDocument, Error> {
     Parser::new(text, meter)?.query_document()
 }
 
-pub(super) fn schema(text: &str, meter: &Meter) -> Result<SchemaDocument, Halt> {
+pub(super) fn schema(text: &str, meter: &Meter) -> Result<SchemaDocument, Error> {
     Parser::new(text, meter)?.schema_document()
 }
 
@@ -30,10 +30,10 @@ struct Parser<'m> {
 }
 
 impl<'m> Parser<'m> {
-    fn new(text: &str, meter: &'m Meter) -> Result<Self, Halt> {
+    fn new(text: &str, meter: &'m Meter) -> Result<Self, Error> {
         meter.spend(u64::try_from(text.len()).unwrap_or(u64::MAX))?;
         meter.afford_bytes(text.len().saturating_mul(64))?;
-        let tokens = tokens(text).ok_or(Halt::Invalid)?;
+        let tokens = tokens(text).ok_or(Error::Invalid)?;
         meter.afford_bytes(tokens.len().saturating_mul(TOKEN_BYTES))?;
         let mut parser = Self { tokens: tokens.into_iter().peekable(), comment: None, meter };
         parser.comments();
@@ -73,8 +73,8 @@ impl<'m> Parser<'m> {
         is
     }
 
-    fn expect(&mut self, sign: char) -> Result<(), Halt> {
-        if self.skip(sign) { Ok(()) } else { Err(Halt::Invalid) }
+    fn expect(&mut self, sign: char) -> Result<(), Error> {
+        if self.skip(sign) { Ok(()) } else { Err(Error::Invalid) }
     }
 
     /// Returns true if the next token says something: a text may stand where a word should.
@@ -86,26 +86,26 @@ impl<'m> Parser<'m> {
         matches!(self.peek(), Some(Token::Name(_)))
     }
 
-    fn name(&mut self) -> Result<String, Halt> {
+    fn name(&mut self) -> Result<String, Error> {
         if !self.is_name() {
-            return Err(Halt::Invalid);
+            return Err(Error::Invalid);
         }
         match self.next() {
             Some(Token::Name(name)) => Ok(name),
-            _ => Err(Halt::Invalid),
+            _ => Err(Error::Invalid),
         }
     }
 
-    fn keyword(&mut self, word: &str) -> Result<(), Halt> {
-        if self.name()? == word { Ok(()) } else { Err(Halt::Invalid) }
+    fn keyword(&mut self, word: &str) -> Result<(), Error> {
+        if self.name()? == word { Ok(()) } else { Err(Error::Invalid) }
     }
 
     /// One or more of something in brackets, and the comment before the last; nothing where there are none.
     fn some<T>(
         &mut self,
         brackets: [char; 2],
-        mut read: impl FnMut(&mut Self) -> Result<T, Halt>,
-    ) -> Result<(Vec<T>, Remark), Halt> {
+        mut read: impl FnMut(&mut Self) -> Result<T, Error>,
+    ) -> Result<(Vec<T>, Remark), Error> {
         let [open, close] = brackets;
         if !self.skip(open) {
             return Ok((Vec::new(), None));
@@ -116,7 +116,7 @@ impl<'m> Parser<'m> {
             items.push(read(self)?);
         }
         if items.is_empty() {
-            return Err(Halt::Invalid);
+            return Err(Error::Invalid);
         }
         let comment = self.comment.take();
         self.next();

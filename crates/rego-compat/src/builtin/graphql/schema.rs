@@ -10,7 +10,7 @@ use crate::meter::Meter;
 use super::ast::{
     ArgumentDefinition, Definition, DirectiveDefinition, FieldDefinition, SchemaDocument, Type,
 };
-use super::{Halt, parse};
+use super::{Error, parse};
 
 /// The definitions that every schema has: scalars, directives, and the types of its own description.
 const PRELUDE: &str = include_str!("schema/prelude.graphql");
@@ -32,7 +32,7 @@ fn named(name: &str, required: bool) -> Option<Box<Type>> {
 }
 
 impl Schema {
-    pub(super) fn of(document: SchemaDocument, meter: &Meter) -> Result<Self, Halt> {
+    pub(super) fn of(document: SchemaDocument, meter: &Meter) -> Result<Self, Error> {
         let prelude = parse::schema(PRELUDE, meter)?;
         let typename = FieldDefinition {
             name: "__typename".to_owned(),
@@ -51,7 +51,7 @@ impl Schema {
         }
         for definition in document.definitions.iter().cloned() {
             if schema.types.insert(definition.name.clone(), definition).is_some() {
-                return Err(Halt::Invalid);
+                return Err(Error::Invalid);
             }
         }
         schema.extend(&document)?;
@@ -65,7 +65,7 @@ impl Schema {
         Ok(schema)
     }
 
-    fn extend(&mut self, document: &SchemaDocument) -> Result<(), Halt> {
+    fn extend(&mut self, document: &SchemaDocument) -> Result<(), Error> {
         for extension in document.extensions.iter().cloned() {
             let name = extension.name.clone();
             let base = self.types.entry(name.clone()).or_insert_with(|| Definition {
@@ -74,7 +74,7 @@ impl Schema {
                 ..Definition::default()
             });
             if base.kind != extension.kind {
-                return Err(Halt::Invalid);
+                return Err(Error::Invalid);
             }
             base.directives.extend(extension.directives);
             base.interfaces.extend(extension.interfaces);
@@ -104,24 +104,24 @@ impl Schema {
     }
 
     /// Directives of the prelude may be defined again, and the last definition counts.
-    fn declare(&mut self, directive: DirectiveDefinition) -> Result<(), Halt> {
+    fn declare(&mut self, directive: DirectiveDefinition) -> Result<(), Error> {
         const AGAIN: [&str; 6] = ["include", "skip", "deprecated", "specifiedBy", "defer", "oneOf"];
         let name = directive.name.clone();
         if self.directives.insert(name.clone(), directive).is_some() && !AGAIN.contains(&name.as_str()) {
-            return Err(Halt::Invalid);
+            return Err(Error::Invalid);
         }
         Ok(())
     }
 
     /// The types that the schema says operations begin with.
-    fn enter(&mut self, document: &SchemaDocument, meter: &Meter) -> Result<(), Halt> {
+    fn enter(&mut self, document: &SchemaDocument, meter: &Meter) -> Result<(), Error> {
         if document.schema.len() > 1 {
-            return Err(Halt::Invalid);
+            return Err(Error::Invalid);
         }
         for definition in document.schema.iter().chain(&document.schema_extensions) {
             for entry in &definition.operations {
                 if !self.types.contains_key(&entry.name) {
-                    return Err(Halt::Invalid);
+                    return Err(Error::Invalid);
                 }
                 self.roots.insert(entry.operation.clone(), entry.name.clone());
             }
@@ -192,7 +192,7 @@ impl Schema {
         if name == "__typename" { Some(&self.typename) } else { parent?.field(name) }
     }
 
-    fn check(&self, meter: &Meter) -> Result<(), Halt> {
+    fn check(&self, meter: &Meter) -> Result<(), Error> {
         for definition in self.types.values() {
             self.check_definition(definition, meter)?;
         }
@@ -209,6 +209,6 @@ impl Schema {
 }
 
 /// Names that begin with two underscores are the prelude's.
-fn name_is_free(name: &str) -> Result<(), Halt> {
-    if name.starts_with("__") { Err(Halt::Invalid) } else { Ok(()) }
+fn name_is_free(name: &str) -> Result<(), Error> {
+    if name.starts_with("__") { Err(Error::Invalid) } else { Ok(()) }
 }

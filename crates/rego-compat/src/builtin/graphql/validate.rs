@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::meter::Meter;
 
-use super::Halt;
+use super::Error;
 use super::ast::{
     Definition, Directive, Field, FieldDefinition, Fragment, Operation, QueryDocument, Selection, Selections,
     Variable,
@@ -19,7 +19,7 @@ use super::ast::{
 use super::schema::Schema;
 
 /// Validates a query.
-pub(super) fn query(document: &QueryDocument, schema: &Schema, meter: &Meter) -> Result<(), Halt> {
+pub(super) fn query(document: &QueryDocument, schema: &Schema, meter: &Meter) -> Result<(), Error> {
     let mut walker = Walker::new(document, schema, meter);
     for operation in &document.operations {
         walker.spread.clear();
@@ -58,8 +58,8 @@ struct Walker<'a> {
     merged: merge::Compared<'a>,
 }
 
-fn require(holds: bool) -> Result<(), Halt> {
-    if holds { Ok(()) } else { Err(Halt::Invalid) }
+fn require(holds: bool) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::Invalid) }
 }
 
 /// A name for a part of a tree that stays where it is.
@@ -92,12 +92,12 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn operation(&mut self, operation: &'a Operation) -> Result<(), Halt> {
+    fn operation(&mut self, operation: &'a Operation) -> Result<(), Error> {
         self.current = Some(operation);
         self.variables.clear();
         self.used_variables.clear();
         for variable in &operation.variables {
-            let definition = self.schema.definition_of(variable.kind.as_deref()).ok_or(Halt::Invalid)?;
+            let definition = self.schema.definition_of(variable.kind.as_deref()).ok_or(Error::Invalid)?;
             require(definition.is_input())?;
             // There is one of a name only.
             require(self.variables.insert(&variable.name, variable).is_none())?;
@@ -106,7 +106,7 @@ impl<'a> Walker<'a> {
             "query" | "" => ("query", "QUERY"),
             "mutation" => ("mutation", "MUTATION"),
             "subscription" => ("subscription", "SUBSCRIPTION"),
-            _ => return Err(Halt::Invalid),
+            _ => return Err(Error::Invalid),
         };
         let root = self.schema.root(kind);
         for variable in &operation.variables {
@@ -131,7 +131,11 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    fn selections(&mut self, parent: Option<&'a Definition>, selections: &'a Selections) -> Result<(), Halt> {
+    fn selections(
+        &mut self,
+        parent: Option<&'a Definition>,
+        selections: &'a Selections,
+    ) -> Result<(), Error> {
         self.meter.check_stack()?;
         for selection in &selections.0 {
             self.meter.spend(8)?;
@@ -144,7 +148,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    fn field(&mut self, parent: Option<&'a Definition>, field: &'a Field) -> Result<(), Halt> {
+    fn field(&mut self, parent: Option<&'a Definition>, field: &'a Field) -> Result<(), Error> {
         let definition = self.schema.field(parent, &field.name);
         self.meter.charge(64)?;
         self.known.insert(place(field), (parent, definition));
@@ -161,11 +165,11 @@ impl<'a> Walker<'a> {
         if self.current.is_some() { self.check_merge(&field.selections) } else { Ok(()) }
     }
 
-    fn directives(&mut self, directives: &'a [Directive], location: &str) -> Result<(), Halt> {
+    fn directives(&mut self, directives: &'a [Directive], location: &str) -> Result<(), Error> {
         let mut seen = HashSet::new();
         for directive in directives {
             self.meter.spend(4)?;
-            let definition = self.schema.directive(&directive.name).ok_or(Halt::Invalid)?;
+            let definition = self.schema.directive(&directive.name).ok_or(Error::Invalid)?;
             self.arguments(&directive.arguments, Some(&definition.arguments))?;
             require(definition.locations.iter().any(|known| known == location))?;
             self.check_arguments(&directive.arguments, Some(&definition.arguments), true)?;

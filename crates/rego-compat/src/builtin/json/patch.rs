@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::value::{Array, Number, Object, Set, Value};
 
 use crate::builtin::Outcome;
-use crate::builtin::operand::{self, Fault};
+use crate::builtin::operand::{self, CallError};
 
 /// `json.patch(document, operations)`.
 pub(in crate::builtin) fn patch(args: &[&Value]) -> Outcome {
@@ -54,7 +54,7 @@ const fn is_compound(value: &Value) -> bool {
 }
 
 impl Document {
-    fn apply(&mut self, operation: &Object) -> Result<(), Fault> {
+    fn apply(&mut self, operation: &Object) -> Result<(), CallError> {
         let field = |name: &str| operation.get(&Value::from(name));
         let missing = |name: &str| format!("missing required attribute '{name}'");
         let path = field("path").ok_or_else(|| missing("path"))?;
@@ -88,16 +88,16 @@ impl Document {
         }
     }
 
-    fn enter(&self, path: &[Value]) -> Result<(), Fault> {
+    fn enter(&self, path: &[Value]) -> Result<(), CallError> {
         if self.closed && !path.is_empty() { Err(not_found()) } else { Ok(()) }
     }
 
-    fn find(&self, path: &[Value]) -> Result<Value, Fault> {
+    fn find(&self, path: &[Value]) -> Result<Value, CallError> {
         self.enter(path)?;
         find(&self.root, path).cloned()
     }
 
-    fn insert(&mut self, path: &[Value], new: Value) -> Result<(), Fault> {
+    fn insert(&mut self, path: &[Value], new: Value) -> Result<(), CallError> {
         self.enter(path)?;
         if path.len().saturating_add(height(&new)) > MOST_DEPTH {
             return Err(operand::EXCESS.to_owned());
@@ -105,7 +105,7 @@ impl Document {
         insert(&mut self.root, path, new)
     }
 
-    fn remove(&mut self, path: &[Value]) -> Result<(), Fault> {
+    fn remove(&mut self, path: &[Value]) -> Result<(), CallError> {
         let from_list = matches!(self.root, Value::Array(_)) && path.len() == 1;
         if !from_list {
             self.enter(path)?;
@@ -116,7 +116,7 @@ impl Document {
 }
 
 /// A path, as a text with slashes or as an array of keys.
-fn steps(path: &Value) -> Result<Vec<Value>, Fault> {
+fn steps(path: &Value) -> Result<Vec<Value>, CallError> {
     match path {
         Value::String(text) if text.is_empty() => Ok(Vec::new()),
         Value::String(text) => {
@@ -132,7 +132,7 @@ fn steps(path: &Value) -> Result<Vec<Value>, Fault> {
 }
 
 /// The place in an array that a key names; `-` is behind the last.
-fn place(key: &Value, length: usize) -> Result<usize, Fault> {
+fn place(key: &Value, length: usize) -> Result<usize, CallError> {
     let index = match key {
         Value::String(text) if **text == *"-" => Some(length),
         Value::String(text) if **text == *"0" || !text.starts_with('0') => {
@@ -144,11 +144,11 @@ fn place(key: &Value, length: usize) -> Result<usize, Fault> {
     index.ok_or_else(|| "invalid index into an array".to_owned())
 }
 
-fn not_found() -> Fault {
+fn not_found() -> CallError {
     "path does not exist in the document".to_owned()
 }
 
-fn find<'v>(value: &'v Value, path: &[Value]) -> Result<&'v Value, Fault> {
+fn find<'v>(value: &'v Value, path: &[Value]) -> Result<&'v Value, CallError> {
     let Some((key, rest)) = path.split_first() else {
         return if matches!(value, Value::Undefined) { Err(not_found()) } else { Ok(value) };
     };
@@ -161,7 +161,7 @@ fn find<'v>(value: &'v Value, path: &[Value]) -> Result<&'v Value, Fault> {
     find(child.ok_or_else(not_found)?, rest)
 }
 
-fn insert(value: &mut Value, path: &[Value], new: Value) -> Result<(), Fault> {
+fn insert(value: &mut Value, path: &[Value], new: Value) -> Result<(), CallError> {
     let Some((key, rest)) = path.split_first() else {
         *value = new;
         return Ok(());
@@ -196,7 +196,7 @@ fn insert(value: &mut Value, path: &[Value], new: Value) -> Result<(), Fault> {
     }
 }
 
-fn remove(value: &mut Value, path: &[Value]) -> Result<(), Fault> {
+fn remove(value: &mut Value, path: &[Value]) -> Result<(), CallError> {
     let Some((key, rest)) = path.split_first() else {
         *value = Value::Undefined;
         return Ok(());
@@ -228,8 +228,8 @@ fn remove(value: &mut Value, path: &[Value]) -> Result<(), Fault> {
 fn within(
     value: &mut Value,
     key: &Value,
-    change: impl FnOnce(&mut Value) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    change: impl FnOnce(&mut Value) -> Result<(), CallError>,
+) -> Result<(), CallError> {
     let mut child = find(value, std::slice::from_ref(key))?.clone();
     change(&mut child)?;
     match value {

@@ -3,13 +3,13 @@
 use crate::value::{Array, Object, Set, Value};
 
 use crate::builtin::Outcome;
-use crate::builtin::operand::{self, Fault};
+use crate::builtin::operand::{self, CallError};
 
 /// `json.filter(x, paths)`: what is at or below the paths.
 pub(in crate::builtin) fn filter(args: &[&Value]) -> Outcome {
     let kept = || {
         operand::object(args, 0)?;
-        Ok::<_, Fault>(filtered(args.first().copied().unwrap_or(&Value::Null), &tree(&paths(args)?)))
+        Ok::<_, CallError>(filtered(args.first().copied().unwrap_or(&Value::Null), &tree(&paths(args)?)))
     };
     kept().into()
 }
@@ -19,12 +19,12 @@ pub(in crate::builtin) fn remove(args: &[&Value]) -> Outcome {
     let rest = || {
         operand::object(args, 0)?;
         let rest = removed(args.first().copied().unwrap_or(&Value::Null), Some(&tree(&paths(args)?)));
-        Ok::<_, Fault>(rest.unwrap_or(Value::Undefined))
+        Ok::<_, CallError>(rest.unwrap_or(Value::Undefined))
     };
     rest().into()
 }
 
-fn paths(args: &[&Value]) -> Result<Vec<Vec<Value>>, Fault> {
+fn paths(args: &[&Value]) -> Result<Vec<Vec<Value>>, CallError> {
     match args.get(1).copied() {
         Some(Value::Array(paths)) => paths.iter().map(parsed).collect(),
         Some(Value::Set(paths)) => paths.iter().map(parsed).collect(),
@@ -33,7 +33,7 @@ fn paths(args: &[&Value]) -> Result<Vec<Vec<Value>>, Fault> {
 }
 
 /// A JSON pointer, or an array of keys. Several slashes at the beginning are one.
-pub(in crate::builtin) fn parsed(path: &Value) -> Result<Vec<Value>, Fault> {
+pub(in crate::builtin) fn parsed(path: &Value) -> Result<Vec<Value>, CallError> {
     match path {
         Value::String(text) if text.is_empty() => Ok(Vec::new()),
         Value::String(text) => {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use crate::meter::Meter;
 use crate::value::{Object, Value};
 
-use super::Stop;
+use super::Error;
 use super::node::{Draft, Node, NodeId, Schema};
 use super::pool::Pool;
 
@@ -23,7 +23,7 @@ const TYPES: [&str; 7] = ["array", "boolean", "integer", "number", "null", "obje
 const SCHEMA: &str = "Valid Schema";
 
 /// Reads a schema whose sets and keys are JSON's.
-pub(super) fn schema(document: &Value, meter: &Meter) -> Result<Schema, Stop> {
+pub(super) fn schema(document: &Value, meter: &Meter) -> Result<Schema, Error> {
     let (pool, document) = Pool::new(document, meter)?;
     let mut compiler = Compiler { pool, nodes: Vec::new(), references: HashMap::new(), meter };
     let root = compiler.schema(&document.value, document.draft.unwrap_or(Draft::Any))?;
@@ -49,7 +49,7 @@ impl<'a> Keywords<'a> {
         self.pairs.get(&key.into())
     }
 
-    fn text(&self, key: &str) -> Result<Option<&'a str>, Stop> {
+    fn text(&self, key: &str) -> Result<Option<&'a str>, Error> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -57,7 +57,7 @@ impl<'a> Keywords<'a> {
         }
     }
 
-    fn list(&self, key: &str) -> Result<Option<&'a [Value]>, Stop> {
+    fn list(&self, key: &str) -> Result<Option<&'a [Value]>, Error> {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Array(items)) => Ok(Some(items)),
@@ -67,39 +67,39 @@ impl<'a> Keywords<'a> {
 }
 
 /// The library names the keyword where one would look for the type that was given.
-fn invalid_type(expected: &str, given: &str) -> Stop {
-    Stop::Fault(format!("Invalid type. Expected: {expected}, given: {given}"))
+fn invalid_type(expected: &str, given: &str) -> Error {
+    Error::Schema(format!("Invalid type. Expected: {expected}, given: {given}"))
 }
 
-fn must_be(article: &str, key: &str, wanted: &str) -> Stop {
-    Stop::Fault(format!("{key} must be of {article} {wanted}"))
+fn must_be(article: &str, key: &str, wanted: &str) -> Error {
+    Error::Schema(format!("{key} must be of {article} {wanted}"))
 }
 
-fn must_be_of_type(key: &str, wanted: &str) -> Stop {
-    Stop::Fault(format!("{key} must be of type {wanted}"))
+fn must_be_of_type(key: &str, wanted: &str) -> Error {
+    Error::Schema(format!("{key} must be of type {wanted}"))
 }
 
 impl Compiler<'_> {
     /// Adds a schema and all of its parts.
-    fn schema(&mut self, document: &Value, draft: Draft) -> Result<NodeId, Stop> {
+    fn schema(&mut self, document: &Value, draft: Draft) -> Result<NodeId, Error> {
         let id = self.reserve()?;
         self.schema_at(id, document, draft)?;
         Ok(id)
     }
 
-    fn reserve(&mut self) -> Result<NodeId, Stop> {
+    fn reserve(&mut self) -> Result<NodeId, Error> {
         self.meter.charge(NODE_BYTES)?;
         let id = self.nodes.len();
         self.nodes.push(Node::default());
         Ok(id)
     }
 
-    fn schema_at(&mut self, id: NodeId, document: &Value, draft: Draft) -> Result<(), Stop> {
+    fn schema_at(&mut self, id: NodeId, document: &Value, draft: Draft) -> Result<(), Error> {
         self.meter.check_stack()?;
         let node = match document {
             Value::Bool(pass) if draft >= Draft::Six => Node { pass: Some(*pass), ..Node::default() },
             Value::Object(pairs) => self.node(Keywords { pairs, draft })?,
-            _ => return Err(Stop::Fault(format!("Expected: {SCHEMA}, given: Invalid JSON"))),
+            _ => return Err(Error::Schema(format!("Expected: {SCHEMA}, given: Invalid JSON"))),
         };
         if let Some(place) = self.nodes.get_mut(id) {
             *place = node;
@@ -107,7 +107,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn node(&mut self, keywords: Keywords<'_>) -> Result<Node, Stop> {
+    fn node(&mut self, keywords: Keywords<'_>) -> Result<Node, Error> {
         let mut node = Node::default();
         self.identity(keywords)?;
         if let Some(reference) = keywords.text("$ref")? {
@@ -125,7 +125,7 @@ impl Compiler<'_> {
         Ok(node)
     }
 
-    fn identity(&mut self, keywords: Keywords<'_>) -> Result<(), Stop> {
+    fn identity(&mut self, keywords: Keywords<'_>) -> Result<(), Error> {
         let key = match keywords.draft {
             Draft::Four => "id",
             Draft::Any if keywords.get("id").is_some() => "id",
@@ -152,7 +152,7 @@ impl Compiler<'_> {
     }
 
     /// The schema that a reference leads to, and whether the reference was met before.
-    fn reference(&mut self, text: &str, draft: Draft) -> Result<(NodeId, bool), Stop> {
+    fn reference(&mut self, text: &str, draft: Draft) -> Result<(NodeId, bool), Error> {
         let url = Url::parse(text)?;
         let name = url.to_string();
         if let Some(id) = self.references.get(&name) {
@@ -169,7 +169,7 @@ impl Compiler<'_> {
     }
 
     /// The schemas of a list, under a keyword that combines them.
-    fn all(&mut self, schemas: &[Value], draft: Draft) -> Result<Vec<NodeId>, Stop> {
+    fn all(&mut self, schemas: &[Value], draft: Draft) -> Result<Vec<NodeId>, Error> {
         schemas.iter().map(|schema| self.schema(schema, draft)).collect()
     }
 }
@@ -178,7 +178,7 @@ const fn is_schema(value: &Value) -> bool {
     matches!(value, Value::Bool(_) | Value::Object(_))
 }
 
-fn types(keywords: Keywords<'_>) -> Result<Vec<&'static str>, Stop> {
+fn types(keywords: Keywords<'_>) -> Result<Vec<&'static str>, Error> {
     let one = std::slice::from_ref;
     let names = match keywords.get("type") {
         None => return Ok(Vec::new()),
@@ -195,7 +195,7 @@ fn types(keywords: Keywords<'_>) -> Result<Vec<&'static str>, Stop> {
             format!("has a primitive type that is NOT VALID -- given: /{name}/ Expected valid values are:[{known}]")
         })?;
         if types.contains(&known) {
-            return Err(Stop::Fault(format!("{known} type is duplicated")));
+            return Err(Error::Schema(format!("{known} type is duplicated")));
         }
         types.push(known);
     }

@@ -8,7 +8,7 @@ use go_compat::utf8;
 use crate::meter::Meter;
 use crate::value::{Array, Object, Value};
 
-use super::Stop;
+use super::Error;
 use super::node::Draft;
 
 /// A document, and the draft it is written in if it says so.
@@ -49,7 +49,7 @@ fn declared_draft(schema: &Value) -> Result<Option<Draft>, String> {
 
 impl Pool {
     /// Collects the parts of a schema, and writes its references in full.
-    pub(super) fn new(schema: &Value, meter: &Meter) -> Result<(Self, Document), Stop> {
+    pub(super) fn new(schema: &Value, meter: &Meter) -> Result<(Self, Document), Error> {
         let draft = declared_draft(schema)?;
         let mut pool = Self { documents: HashMap::new(), draft };
         let value = pool.collect(schema, &Url::default(), meter)?;
@@ -59,7 +59,7 @@ impl Pool {
     }
 
     /// A part of a schema with its references in full. An id counts for all that is in the same object.
-    fn collect(&mut self, value: &Value, base: &Url, meter: &Meter) -> Result<Value, Stop> {
+    fn collect(&mut self, value: &Value, base: &Url, meter: &Meter) -> Result<Value, Error> {
         meter.spend(4)?;
         meter.check_stack()?;
         match value {
@@ -72,7 +72,7 @@ impl Pool {
         }
     }
 
-    fn collect_object(&mut self, pairs: &Object, base: &Url, meter: &Meter) -> Result<Value, Stop> {
+    fn collect_object(&mut self, pairs: &Object, base: &Url, meter: &Meter) -> Result<Value, Error> {
         let text = |key: &str| match pairs.get(&key.into()) {
             Some(Value::String(text)) => Url::parse(text).ok(),
             _ => None,
@@ -85,7 +85,7 @@ impl Pool {
             let placeholder = Document { value: Value::Undefined, draft: self.draft };
             meter.charge(name.len())?;
             if self.documents.insert(name.clone(), placeholder).is_some() {
-                return Err(Stop::Fault(format!("Reference already exists: \"{name}\"")));
+                return Err(Error::Schema(format!("Reference already exists: \"{name}\"")));
             }
         }
         let mut written = Vec::with_capacity(pairs.len());
@@ -99,7 +99,7 @@ impl Pool {
                 ("properties" | "dependencies" | "patternProperties", Value::Object(parts)) => {
                     let part =
                         |(key, part): (&Value, &Value)| Ok((key.clone(), self.collect(part, base, meter)?));
-                    parts.iter().map(part).collect::<Result<Object, Stop>>()?.into_value()
+                    parts.iter().map(part).collect::<Result<Object, Error>>()?.into_value()
                 }
                 ("properties" | "dependencies" | "patternProperties", value) => value.clone(),
                 (_, value) => self.collect(value, base, meter)?,
@@ -114,7 +114,7 @@ impl Pool {
     }
 
     /// The document that a reference leads to.
-    pub(super) fn get(&mut self, reference: &Url, meter: &Meter) -> Result<Document, Stop> {
+    pub(super) fn get(&mut self, reference: &Url, meter: &Meter) -> Result<Document, Error> {
         let name = reference.to_string();
         if let Some(document) = self.documents.get(&name) {
             return Ok(document.clone());
@@ -130,16 +130,16 @@ impl Pool {
     }
 
     /// The schemas of the drafts are the only documents there are beside the schema itself.
-    fn add_metaschema(&mut self, reference: &Url, meter: &Meter) -> Result<&Document, Stop> {
+    fn add_metaschema(&mut self, reference: &Url, meter: &Meter) -> Result<&Document, Error> {
         if !is_canonical(reference) {
-            return Err(Stop::Fault(format!("Reference {reference} must be canonical")));
+            return Err(Error::Schema(format!("Reference {reference} must be canonical")));
         }
         let base = reference.without_fragment();
         let name = base.to_string();
         let Some((_, draft, text)) = DRAFTS.iter().find(|(known, ..)| *known == name) else {
-            return Err(Stop::Fault(format!("remote reference loading disabled: {reference}")));
+            return Err(Error::Schema(format!("remote reference loading disabled: {reference}")));
         };
-        let schema = Value::from_json_str(text).map_err(|error| Stop::Fault(error.to_string()))?;
+        let schema = Value::from_json_str(text).map_err(|error| Error::Schema(error.to_string()))?;
         let outer = self.draft.replace(*draft);
         let value = self.collect(&schema, &base, meter)?;
         self.draft = outer;

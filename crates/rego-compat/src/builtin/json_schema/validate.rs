@@ -8,14 +8,14 @@ use crate::error::EvalError;
 use crate::meter::Meter;
 use crate::value::Value;
 
-use super::Stop;
+use super::Error;
 use super::canonical;
 use super::diagnostic::{Diagnostic, Place, Report};
 use super::node::{Dependency, Node, NodeId, Schema};
 
 impl Schema {
     /// Validates a document.
-    pub(super) fn validate(&self, document: &Value, meter: &Meter) -> Result<Vec<Diagnostic>, Stop> {
+    pub(super) fn validate(&self, document: &Value, meter: &Meter) -> Result<Vec<Diagnostic>, Error> {
         let validator = Validator { schema: self, meter };
         Ok(validator.alone(self.root, document, &Place::ROOT)?.diagnostics)
     }
@@ -26,15 +26,15 @@ struct Validator<'a> {
     meter: &'a Meter,
 }
 
-type Checked = Result<(), Stop>;
+type Checked = Result<(), Error>;
 
 impl<'a> Validator<'a> {
-    fn node(&self, id: NodeId) -> Result<&'a Node, Stop> {
-        self.schema.nodes.get(id).ok_or_else(|| Stop::Fault(String::new()))
+    fn node(&self, id: NodeId) -> Result<&'a Node, Error> {
+        self.schema.nodes.get(id).ok_or_else(|| Error::Schema(String::new()))
     }
 
     /// A report of its own.
-    fn alone(&self, id: NodeId, value: &Value, place: &Place<'_>) -> Result<Report, Stop> {
+    fn alone(&self, id: NodeId, value: &Value, place: &Place<'_>) -> Result<Report, Error> {
         let mut report = Report::default();
         self.check(id, value, place, &mut report)?;
         Ok(report)
@@ -90,7 +90,7 @@ impl<'a> Validator<'a> {
     }
 
     /// The type of a value that has none of those asked for.
-    fn wrong_type(&self, node: &Node, value: &Value) -> Result<Option<&'static str>, Stop> {
+    fn wrong_type(&self, node: &Node, value: &Value) -> Result<Option<&'static str>, Error> {
         if node.types.is_empty() {
             return Ok(None);
         }

@@ -8,9 +8,9 @@ use go_compat::regexp::{self, Regex};
 use crate::value::Value;
 
 use crate::builtin::Outcome;
-use crate::builtin::operand::{self, Fault};
+use crate::builtin::operand::{self, CallError};
 
-fn compiled(pattern: &str) -> Result<Rc<Regex>, Fault> {
+fn compiled(pattern: &str) -> Result<Rc<Regex>, CallError> {
     regexp::compile(pattern).map(|pattern| pattern.regex).map_err(|error| error.to_string())
 }
 
@@ -25,7 +25,7 @@ pub(in crate::builtin) fn template_match(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-fn delimiter(args: &[&Value], index: usize, name: &str) -> Result<u8, Fault> {
+fn delimiter(args: &[&Value], index: usize, name: &str) -> Result<u8, CallError> {
     match operand::string(args, index)?.as_bytes() {
         [byte] => Ok(*byte),
         bytes => {
@@ -34,7 +34,7 @@ fn delimiter(args: &[&Value], index: usize, name: &str) -> Result<u8, Fault> {
     }
 }
 
-fn template_pattern(template: &str, start: u8, end: u8) -> Result<String, Fault> {
+fn template_pattern(template: &str, start: u8, end: u8) -> Result<String, CallError> {
     let unbalanced = || format!("unbalanced braces in {template:?}");
     let (mut pattern, mut level, mut opened, mut copied) = ("^".to_owned(), 0_usize, 0_usize, 0_usize);
     for (at, byte) in template.bytes().enumerate() {

@@ -3,7 +3,7 @@
 use crate::value::Value;
 
 use crate::builtin::Outcome;
-use crate::builtin::operand::{self, Fault};
+use crate::builtin::operand::{self, CallError};
 
 /// `trim_space(text)`: white space as Unicode has it.
 pub(in crate::builtin) fn trim_space(args: &[&Value]) -> Outcome {
@@ -34,7 +34,7 @@ fn any_match(args: &[&Value], fits: fn(&str, &str) -> bool) -> Outcome {
 }
 
 /// A string, or the strings of an array or a set.
-fn texts<'v>(args: &[&'v Value], index: usize) -> Result<Vec<&'v str>, Fault> {
+fn texts<'v>(args: &[&'v Value], index: usize) -> Result<Vec<&'v str>, CallError> {
     match args.get(index).copied() {
         Some(Value::String(text)) => Ok(vec![&**text]),
         Some(Value::Array(items)) => items.iter().map(|item| text_of(item, index)).collect(),
@@ -43,7 +43,7 @@ fn texts<'v>(args: &[&'v Value], index: usize) -> Result<Vec<&'v str>, Fault> {
     }
 }
 
-fn text_of(value: &Value, index: usize) -> Result<&str, Fault> {
+fn text_of(value: &Value, index: usize) -> Result<&str, CallError> {
     match value {
         Value::String(text) => Ok(text),
         other => Err(operand::wrong(index, "one of {string, set, array} of strings", Some(other))),
@@ -55,7 +55,7 @@ pub(in crate::builtin) fn split_n(args: &[&Value]) -> Outcome {
     split(args).into()
 }
 
-fn split(args: &[&Value]) -> Result<Value, Fault> {
+fn split(args: &[&Value]) -> Result<Value, CallError> {
     let (text, delimiter) = (operand::string(args, 0)?, operand::string(args, 1)?);
     let wanted = operand::integer(args, 2)?;
     let parts: Vec<&str> = match delimiter {
@@ -105,7 +105,7 @@ pub(in crate::builtin) fn indexof_n(args: &[&Value]) -> Outcome {
     places(args).map(|places| Value::from(places.into_iter().map(Value::from).collect::<Vec<_>>())).into()
 }
 
-fn places(args: &[&Value]) -> Result<Vec<i64>, Fault> {
+fn places(args: &[&Value]) -> Result<Vec<i64>, CallError> {
     let (text, searched) = (operand::string(args, 0)?, operand::string(args, 1)?);
     if searched.is_empty() {
         return Err("empty search character".to_owned());

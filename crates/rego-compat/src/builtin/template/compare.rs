@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use super::Halt;
+use super::Exit;
 use super::item::Item;
 
 /// Returns true if the first argument equals one of the others.
-pub(super) fn equals_any(items: &[Item<'_>]) -> Result<bool, Halt> {
-    let (first, others) = items.split_first().ok_or(Halt::Fault)?;
+pub(super) fn equals_any(items: &[Item<'_>]) -> Result<bool, Exit> {
+    let (first, others) = items.split_first().ok_or(Exit::Error)?;
     if others.is_empty() {
-        return Err(Halt::Fault);
+        return Err(Exit::Error);
     }
     for other in others {
         if equals(first, other)? {
@@ -19,7 +19,7 @@ pub(super) fn equals_any(items: &[Item<'_>]) -> Result<bool, Halt> {
     Ok(false)
 }
 
-fn equals(a: &Item<'_>, b: &Item<'_>) -> Result<bool, Halt> {
+fn equals(a: &Item<'_>, b: &Item<'_>) -> Result<bool, Exit> {
     if !a.is_valid() || !b.is_valid() {
         return Ok(a.is_valid() == b.is_valid());
     }
@@ -30,12 +30,12 @@ fn equals(a: &Item<'_>, b: &Item<'_>) -> Result<bool, Halt> {
     }
 }
 
-pub(super) fn is_less(a: &Item<'_>, b: &Item<'_>) -> Result<bool, Halt> {
+pub(super) fn is_less(a: &Item<'_>, b: &Item<'_>) -> Result<bool, Exit> {
     ordered(a, b).map(|order| order == Some(Ordering::Less))
 }
 
 /// Numbers with numbers of their kind, strings with strings; anything else is an error.
-fn ordered(a: &Item<'_>, b: &Item<'_>) -> Result<Option<Ordering>, Halt> {
+fn ordered(a: &Item<'_>, b: &Item<'_>) -> Result<Option<Ordering>, Exit> {
     let whole = |item: &Item<'_>| match item {
         Item::Int(int) => Some(*int),
         Item::Byte(byte) => Some(i64::from(*byte)),
@@ -49,6 +49,6 @@ fn ordered(a: &Item<'_>, b: &Item<'_>) -> Result<Option<Ordering>, Halt> {
     }
     match (a.as_string(), b.as_string()) {
         (Some(a), Some(b)) => Ok(Some(a.cmp(&b))),
-        _ => Err(Halt::Fault),
+        _ => Err(Exit::Error),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::Halt;
+use super::Exit;
 use super::execute::State;
 use super::function::{self, Function, Kind};
 use super::item::Item;
@@ -11,7 +11,7 @@ use super::node::{Constant, Pipe, Word};
 impl<'v> State<'v> {
     /// Evaluates a pipeline to the value of its last command; variables that are declared stay until the end of their
     /// list.
-    pub(super) fn pipe(&mut self, dot: &Item<'v>, pipe: &'v Pipe<'v>) -> Result<Item<'v>, Halt> {
+    pub(super) fn pipe(&mut self, dot: &Item<'v>, pipe: &'v Pipe<'v>) -> Result<Item<'v>, Exit> {
         self.meter.check_stack()?;
         let mut value = None;
         for command in &pipe.commands {
@@ -35,9 +35,9 @@ impl<'v> State<'v> {
         dot: &Item<'v>,
         words: &'v [Word<'v>],
         last: Option<Item<'v>>,
-    ) -> Result<Item<'v>, Halt> {
+    ) -> Result<Item<'v>, Exit> {
         self.meter.spend(1)?;
-        let (first, args) = words.split_first().ok_or(Halt::Fault)?;
+        let (first, args) = words.split_first().ok_or(Exit::Error)?;
         if let Word::Function(name) = first {
             return self.call(dot, name, args, last);
         }
@@ -50,29 +50,29 @@ impl<'v> State<'v> {
                 let value = self.word(dot, inner)?;
                 self.method(value, names)
             }
-            Word::Nil => Err(Halt::Fault),
-            _ if is_call => Err(Halt::Fault),
+            Word::Nil => Err(Exit::Error),
+            _ if is_call => Err(Exit::Error),
             word => self.word(dot, word),
         }
     }
 
     /// The last of some fields with arguments, which only no value takes.
-    fn method(&self, value: Item<'v>, names: &[&str]) -> Result<Item<'v>, Halt> {
-        let (_, receivers) = names.split_last().ok_or(Halt::Fault)?;
+    fn method(&self, value: Item<'v>, names: &[&str]) -> Result<Item<'v>, Exit> {
+        let (_, receivers) = names.split_last().ok_or(Exit::Error)?;
         match self.fields(value, receivers)? {
             Item::Invalid => Ok(Item::Invalid),
-            _ => Err(Halt::Fault),
+            _ => Err(Exit::Error),
         }
     }
 
-    fn variable(&self, name: &str) -> Result<Item<'v>, Halt> {
+    fn variable(&self, name: &str) -> Result<Item<'v>, Exit> {
         self.meter.spend(u64::try_from(self.variables.len() / 8).unwrap_or(u64::MAX))?;
         let variable = self.variables.iter().rev().find(|(known, _)| *known == name);
-        variable.map(|(_, value)| value.clone()).ok_or(Halt::Fault)
+        variable.map(|(_, value)| value.clone()).ok_or(Exit::Error)
     }
 
     /// A word as a value.
-    fn word(&mut self, dot: &Item<'v>, word: &'v Word<'v>) -> Result<Item<'v>, Halt> {
+    fn word(&mut self, dot: &Item<'v>, word: &'v Word<'v>) -> Result<Item<'v>, Exit> {
         match word {
             Word::Dot => Ok(dot.clone()),
             Word::Nil => Ok(Item::Nil),
@@ -80,7 +80,7 @@ impl<'v> State<'v> {
             Word::Number(Constant::Int(int)) => Ok(Item::Int(*int)),
             Word::Number(Constant::Float(float)) => Ok(Item::Float(*float)),
             Word::Number(Constant::Complex(real, imaginary)) => Ok(Item::Complex(*real, *imaginary)),
-            Word::Number(Constant::Overflow) => Err(Halt::Fault),
+            Word::Number(Constant::Overflow) => Err(Exit::Error),
             Word::Text(text) => Ok(Item::Text(Rc::clone(text))),
             Word::Field(names) => self.fields(dot.clone(), names),
             Word::Variable(name, names) => {
@@ -97,14 +97,14 @@ impl<'v> State<'v> {
     }
 
     /// A field of a field. No value has any field, which is not a value; `null` has none.
-    fn fields(&self, value: Item<'v>, names: &[&str]) -> Result<Item<'v>, Halt> {
+    fn fields(&self, value: Item<'v>, names: &[&str]) -> Result<Item<'v>, Exit> {
         let mut value = value;
         for name in names {
             self.meter.spend(1)?;
             value = match value {
                 Item::Invalid => Item::Invalid,
                 Item::Map(pairs) => pairs.get(&(*name).into()).map_or(Item::Invalid, Item::of),
-                _ => return Err(Halt::Fault),
+                _ => return Err(Exit::Error),
             };
         }
         Ok(value)
@@ -116,12 +116,12 @@ impl<'v> State<'v> {
         name: &str,
         args: &'v [Word<'v>],
         last: Option<Item<'v>>,
-    ) -> Result<Item<'v>, Halt> {
+    ) -> Result<Item<'v>, Exit> {
         self.meter.spend(4)?;
-        let function = function::find(name).ok_or(Halt::Fault)?;
+        let function = function::find(name).ok_or(Exit::Error)?;
         let count = args.len().saturating_add(usize::from(last.is_some()));
         if count < function.least || function.most.is_some_and(|most| count > most) {
-            return Err(Halt::Fault);
+            return Err(Exit::Error);
         }
         if let Kind::Choice(wanted) = function.kind {
             return self.choose(dot, wanted, args, last);
@@ -132,7 +132,7 @@ impl<'v> State<'v> {
         }
         if let Some(last) = last {
             if function.wants_text(values.len()) && !matches!(last, Item::Text(_)) {
-                return Err(Halt::Fault);
+                return Err(Exit::Error);
             }
             values.push(last);
         }
@@ -146,10 +146,10 @@ impl<'v> State<'v> {
         function: &Function,
         position: usize,
         word: &'v Word<'v>,
-    ) -> Result<Item<'v>, Halt> {
+    ) -> Result<Item<'v>, Exit> {
         let value = self.word(dot, word)?;
         if function.wants_text(position) && !matches!(value, Item::Text(_)) {
-            return Err(Halt::Fault);
+            return Err(Exit::Error);
         }
         Ok(value)
     }
@@ -161,7 +161,7 @@ impl<'v> State<'v> {
         wanted: bool,
         args: &'v [Word<'v>],
         last: Option<Item<'v>>,
-    ) -> Result<Item<'v>, Halt> {
+    ) -> Result<Item<'v>, Exit> {
         let mut value = Item::Invalid;
         for word in args {
             value = self.word(dot, word)?;

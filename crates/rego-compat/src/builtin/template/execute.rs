@@ -5,7 +5,7 @@ use crate::meter::Meter;
 use crate::value::Value;
 use go_compat::fmt;
 
-use super::Halt;
+use super::Exit;
 use super::item::Item;
 use super::node::{Control, MAIN, Node, Pipe, Templates};
 
@@ -14,8 +14,8 @@ pub(super) fn execute<'v>(
     templates: &'v Templates<'v>,
     data: &'v Value,
     meter: &'v Meter,
-) -> Result<String, Halt> {
-    let Some(main) = templates.all.get(MAIN) else { return Err(Halt::Fault) };
+) -> Result<String, Exit> {
+    let Some(main) = templates.all.get(MAIN) else { return Err(Exit::Error) };
     let root = Item::of(data);
     let mut state = State { templates, meter, out: String::new(), variables: vec![("$", root.clone())] };
     state.walk(&root, main)?;
@@ -31,7 +31,7 @@ pub(super) struct State<'v> {
 }
 
 impl<'v> State<'v> {
-    fn walk(&mut self, dot: &Item<'v>, nodes: &'v [Node<'v>]) -> Result<(), Halt> {
+    fn walk(&mut self, dot: &Item<'v>, nodes: &'v [Node<'v>]) -> Result<(), Exit> {
         self.meter.check_stack()?;
         for node in nodes {
             self.meter.spend(1)?;
@@ -47,8 +47,8 @@ impl<'v> State<'v> {
                 Node::With(control) => self.branch(dot, control, true)?,
                 Node::Range(control) => self.range(dot, control)?,
                 Node::Template(name, pipe) => self.template(dot, name, pipe.as_ref())?,
-                Node::Break => return Err(Halt::Break),
-                Node::Continue => return Err(Halt::Continue),
+                Node::Break => return Err(Exit::Break),
+                Node::Continue => return Err(Exit::Continue),
             }
         }
         Ok(())
@@ -60,7 +60,7 @@ impl<'v> State<'v> {
         Ok(())
     }
 
-    fn print(&mut self, value: &Item<'v>) -> Result<(), Halt> {
+    fn print(&mut self, value: &Item<'v>) -> Result<(), Exit> {
         match value {
             Item::Invalid | Item::Nil => self.write("<no value>")?,
             Item::Text(text) => self.write(text)?,
@@ -90,7 +90,7 @@ impl<'v> State<'v> {
         }
     }
 
-    fn branch(&mut self, dot: &Item<'v>, control: &'v Control<'v>, is_with: bool) -> Result<(), Halt> {
+    fn branch(&mut self, dot: &Item<'v>, control: &'v Control<'v>, is_with: bool) -> Result<(), Exit> {
         let mark = self.variables.len();
         let value = self.pipe(dot, &control.pipe)?;
         let walked = match &control.otherwise {
@@ -102,21 +102,21 @@ impl<'v> State<'v> {
         walked
     }
 
-    fn range(&mut self, dot: &Item<'v>, control: &'v Control<'v>) -> Result<(), Halt> {
+    fn range(&mut self, dot: &Item<'v>, control: &'v Control<'v>) -> Result<(), Exit> {
         let mark = self.variables.len();
         let walked = self.walk_range(dot, control);
         self.variables.truncate(mark);
         // A `break` in the other branch ends this range and no other.
         match walked {
-            Err(Halt::Break) => Ok(()),
+            Err(Exit::Break) => Ok(()),
             other => other,
         }
     }
 
-    fn walk_range(&mut self, dot: &Item<'v>, control: &'v Control<'v>) -> Result<(), Halt> {
+    fn walk_range(&mut self, dot: &Item<'v>, control: &'v Control<'v>) -> Result<(), Exit> {
         let value = self.pipe(dot, &control.pipe)?;
         let empty = match &value {
-            Item::Int(_) | Item::Byte(_) if control.pipe.variables.len() > 1 => return Err(Halt::Fault),
+            Item::Int(_) | Item::Byte(_) if control.pipe.variables.len() > 1 => return Err(Exit::Error),
             Item::Int(count) => {
                 (0..*count).try_for_each(|int| self.turn(control, Item::Invalid, &Item::Int(int)))?;
                 *count <= 0
@@ -139,7 +139,7 @@ impl<'v> State<'v> {
                 pairs.is_empty()
             }
             Item::Invalid | Item::Nil => true,
-            _ => return Err(Halt::Fault),
+            _ => return Err(Exit::Error),
         };
         match &control.otherwise {
             Some(otherwise) if empty => self.walk(dot, otherwise),
@@ -148,7 +148,7 @@ impl<'v> State<'v> {
     }
 
     /// One turn of a range, with its variables set.
-    fn turn(&mut self, control: &'v Control<'v>, index: Item<'v>, element: &Item<'v>) -> Result<(), Halt> {
+    fn turn(&mut self, control: &'v Control<'v>, index: Item<'v>, element: &Item<'v>) -> Result<(), Exit> {
         self.meter.spend(1)?;
         let pipe = &control.pipe;
         match (pipe.variables.as_slice(), pipe.assigns) {
@@ -168,7 +168,7 @@ impl<'v> State<'v> {
         let walked = self.walk(element, &control.list);
         self.variables.truncate(mark);
         match walked {
-            Err(Halt::Continue) => Ok(()),
+            Err(Exit::Continue) => Ok(()),
             other => other,
         }
     }
@@ -181,16 +181,16 @@ impl<'v> State<'v> {
     }
 
     /// The innermost variable of a name is overwritten.
-    pub(super) fn assign(&mut self, name: &str, value: Item<'v>) -> Result<(), Halt> {
+    pub(super) fn assign(&mut self, name: &str, value: Item<'v>) -> Result<(), Exit> {
         self.meter.spend(u64::try_from(self.variables.len() / 8).unwrap_or(u64::MAX))?;
         let variable = self.variables.iter_mut().rev().find(|(known, _)| *known == name);
-        let (_, variable) = variable.ok_or(Halt::Fault)?;
+        let (_, variable) = variable.ok_or(Exit::Error)?;
         *variable = value;
         Ok(())
     }
 
-    fn template(&mut self, dot: &Item<'v>, name: &str, pipe: Option<&'v Pipe<'v>>) -> Result<(), Halt> {
-        let nodes = self.templates.all.get(name).ok_or(Halt::Fault)?;
+    fn template(&mut self, dot: &Item<'v>, name: &str, pipe: Option<&'v Pipe<'v>>) -> Result<(), Exit> {
+        let nodes = self.templates.all.get(name).ok_or(Exit::Error)?;
         let dot = match pipe {
             Some(pipe) => self.pipe(dot, pipe)?,
             None => Item::Invalid,

@@ -10,7 +10,7 @@ use go_compat::url::query_escape;
 use super::compare::{equals_any, is_less};
 use super::execute::State;
 use super::item::{Item, List};
-use super::{Halt, escape};
+use super::{Exit, escape};
 
 /// The functions by kind.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub(super) enum Kind {
     /// `or` and `and`: the first argument that is, or is not, true.
     Choice(bool),
     /// A function of values that costs what its arguments are read for.
-    Plain(for<'v> fn(&[Item<'v>]) -> Result<Item<'v>, Halt>),
+    Plain(for<'v> fn(&[Item<'v>]) -> Result<Item<'v>, Exit>),
     /// All arguments printed, and escaped.
     Escape(fn(&str) -> String),
     Print,
@@ -42,7 +42,7 @@ pub(super) fn find(name: &str) -> Option<Function> {
         "and" => (Kind::Choice(false), 1, None),
         "or" => (Kind::Choice(true), 1, None),
         // There are no functions among the data.
-        "call" => (Kind::Plain(|_| Err(Halt::Fault)), 1, None),
+        "call" => (Kind::Plain(|_| Err(Exit::Error)), 1, None),
         "html" => (Kind::Escape(escape::html), 0, None),
         "js" => (Kind::Escape(escape::script), 0, None),
         "urlquery" => (Kind::Escape(query_escape), 0, None),
@@ -70,9 +70,9 @@ impl Function {
         position == 0 && matches!(self.kind, Kind::Printf)
     }
 
-    pub(super) fn run<'v>(&self, items: &[Item<'v>], state: &State<'v>) -> Result<Item<'v>, Halt> {
+    pub(super) fn run<'v>(&self, items: &[Item<'v>], state: &State<'v>) -> Result<Item<'v>, Exit> {
         let text = match self.kind {
-            Kind::Choice(_) => return Err(Halt::Fault),
+            Kind::Choice(_) => return Err(Exit::Error),
             Kind::Plain(run) => {
                 items.iter().try_for_each(|item| match item {
                     Item::Text(text) => state.meter.charge(text.len()),
@@ -122,85 +122,85 @@ fn printed<'v>(items: &[Item<'v>], state: &State<'v>, names_nothing: bool) -> Re
     Ok(text)
 }
 
-fn formatted<'v>(items: &[Item<'v>], state: &State<'v>) -> Result<String, Halt> {
-    let Some((Item::Text(format), values)) = items.split_first() else { return Err(Halt::Fault) };
+fn formatted<'v>(items: &[Item<'v>], state: &State<'v>) -> Result<String, Exit> {
+    let Some((Item::Text(format), values)) = items.split_first() else { return Err(Exit::Error) };
     values.iter().try_for_each(|value| state.weigh(value))?;
     let args: Vec<Arg> = values.iter().map(Item::to_arg).collect();
     let text = fmt::sprintf(format, &args, state.meter.bytes_left());
-    text.ok_or(Halt::Limit(EvalError::Budget(Limit::Memory)))
+    text.ok_or(Exit::Limit(EvalError::Budget(Limit::Memory)))
 }
 
-fn less(items: &[Item<'_>]) -> Result<bool, Halt> {
+fn less(items: &[Item<'_>]) -> Result<bool, Exit> {
     match items {
         [a, b] => is_less(a, b),
-        _ => Err(Halt::Fault),
+        _ => Err(Exit::Error),
     }
 }
 
-fn less_or_equal(items: &[Item<'_>]) -> Result<bool, Halt> {
+fn less_or_equal(items: &[Item<'_>]) -> Result<bool, Exit> {
     Ok(less(items)? || equals_any(items)?)
 }
 
-fn length<'v>(items: &[Item<'v>]) -> Result<Item<'v>, Halt> {
+fn length<'v>(items: &[Item<'v>]) -> Result<Item<'v>, Exit> {
     let length = match items {
         [Item::List(list)] => list.length,
         [Item::Map(pairs)] => pairs.len(),
-        [item] => item.as_string().ok_or(Halt::Fault)?.len(),
-        _ => return Err(Halt::Fault),
+        [item] => item.as_string().ok_or(Exit::Error)?.len(),
+        _ => return Err(Exit::Error),
     };
     Ok(Item::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
 /// An argument as a place up to the end of something.
-fn place(item: &Item<'_>, most: usize) -> Result<usize, Halt> {
+fn place(item: &Item<'_>, most: usize) -> Result<usize, Exit> {
     let place = match item {
         Item::Int(int) => usize::try_from(*int).ok(),
         Item::Byte(byte) => Some(usize::from(*byte)),
         _ => None,
     };
-    place.filter(|place| *place <= most).ok_or(Halt::Fault)
+    place.filter(|place| *place <= most).ok_or(Exit::Error)
 }
 
-fn index<'v>(items: &[Item<'v>]) -> Result<Item<'v>, Halt> {
-    let (first, keys) = items.split_first().ok_or(Halt::Fault)?;
+fn index<'v>(items: &[Item<'v>]) -> Result<Item<'v>, Exit> {
+    let (first, keys) = items.split_first().ok_or(Exit::Error)?;
     let mut item = first.clone();
     if !item.is_valid() {
-        return Err(Halt::Fault);
+        return Err(Exit::Error);
     }
     for key in keys {
         item = match &item {
-            Item::List(list) => list.get(place(key, list.length)?).ok_or(Halt::Fault)?,
+            Item::List(list) => list.get(place(key, list.length)?).ok_or(Exit::Error)?,
             Item::Map(pairs) => match key {
                 Item::Text(key) => pairs.get(&(&**key).into()).map_or(Item::Nil, Item::of),
-                _ => return Err(Halt::Fault),
+                _ => return Err(Exit::Error),
             },
             other => {
-                let text = other.as_string().ok_or(Halt::Fault)?;
+                let text = other.as_string().ok_or(Exit::Error)?;
                 let place = place(key, text.len())?;
-                Item::Byte(*text.as_bytes().get(place).ok_or(Halt::Fault)?)
+                Item::Byte(*text.as_bytes().get(place).ok_or(Exit::Error)?)
             }
         };
     }
     Ok(item)
 }
 
-fn slice<'v>(items: &[Item<'v>]) -> Result<Item<'v>, Halt> {
-    let (item, bounds) = items.split_first().ok_or(Halt::Fault)?;
+fn slice<'v>(items: &[Item<'v>]) -> Result<Item<'v>, Exit> {
+    let (item, bounds) = items.split_first().ok_or(Exit::Error)?;
     let text = item.as_string();
     let (length, room, most) = match (item, &text) {
         (Item::List(list), _) => (list.length, list.room, 3),
         (_, Some(text)) => (text.len(), text.len(), 2),
-        _ => return Err(Halt::Fault),
+        _ => return Err(Exit::Error),
     };
     if bounds.len() > most {
-        return Err(Halt::Fault);
+        return Err(Exit::Error);
     }
     let places = bounds.iter().map(|bound| place(bound, room)).collect::<Result<Vec<_>, _>>()?;
     let start = places.first().copied().unwrap_or(0);
     let end = places.get(1).copied().unwrap_or(length);
     let room = places.get(2).copied().unwrap_or(room);
     if start > end || end > room {
-        return Err(Halt::Fault);
+        return Err(Exit::Error);
     }
     match (item, text) {
         (Item::List(list), _) => {
@@ -215,6 +215,6 @@ fn slice<'v>(items: &[Item<'v>]) -> Result<Item<'v>, Halt> {
             let bytes = text.as_bytes().get(start..end).unwrap_or(&[]);
             Ok(Item::Text(Rc::from(String::from_utf8_lossy(bytes))))
         }
-        _ => Err(Halt::Fault),
+        _ => Err(Exit::Error),
     }
 }

@@ -8,10 +8,10 @@ use crate::meter::Meter;
 
 use super::node::{Control, MAIN, Node, Templates, is_empty};
 use super::token::Token;
-use super::{Halt, constant};
+use super::{Exit, constant};
 
 /// All templates of a text.
-pub(super) fn templates<'t>(tokens: &[Token<'t>], meter: &Meter) -> Result<Templates<'t>, Halt> {
+pub(super) fn templates<'t>(tokens: &[Token<'t>], meter: &Meter) -> Result<Templates<'t>, Exit> {
     let mut parser = Parser { tokens, at: 0, scope: Scope::default(), templates: HashMap::new(), meter };
     let main = parser.main()?;
     parser.add(MAIN.to_owned(), main)?;
@@ -85,18 +85,18 @@ impl<'t> Parser<'_, 't> {
         taken
     }
 
-    fn expect(&mut self, wanted: Token<'_>) -> Result<(), Halt> {
-        if self.take(wanted) { Ok(()) } else { Err(Halt::Fault) }
+    fn expect(&mut self, wanted: Token<'_>) -> Result<(), Exit> {
+        if self.take(wanted) { Ok(()) } else { Err(Exit::Error) }
     }
 
     /// A second template of a name is refused, unless one of both is empty.
-    fn add(&mut self, name: String, nodes: Vec<Node<'t>>) -> Result<(), Halt> {
+    fn add(&mut self, name: String, nodes: Vec<Node<'t>>) -> Result<(), Exit> {
         match self.templates.get(&name) {
             Some(known) if !is_empty(known) => {
                 if is_empty(&nodes) {
                     Ok(())
                 } else {
-                    Err(Halt::Fault)
+                    Err(Exit::Error)
                 }
             }
             _ => {
@@ -107,7 +107,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// The outermost template, between whose parts others are defined.
-    fn main(&mut self) -> Result<Vec<Node<'t>>, Halt> {
+    fn main(&mut self) -> Result<Vec<Node<'t>>, Exit> {
         let mut nodes = Vec::new();
         while self.peek().is_some() {
             let start = self.at;
@@ -118,38 +118,38 @@ impl<'t> Parser<'_, 't> {
             self.at = start;
             match self.step()? {
                 Step::Node(node) => nodes.push(node),
-                Step::End(_) => return Err(Halt::Fault),
+                Step::End(_) => return Err(Exit::Error),
             }
         }
         Ok(nodes)
     }
 
-    fn definition(&mut self) -> Result<(), Halt> {
+    fn definition(&mut self) -> Result<(), Exit> {
         let name = self.name()?;
         self.expect(Token::RightDelimiter)?;
         self.inner(name)
     }
 
     /// A template within another, up to its end.
-    fn inner(&mut self, name: String) -> Result<(), Halt> {
+    fn inner(&mut self, name: String) -> Result<(), Exit> {
         let outer = std::mem::take(&mut self.scope);
         let (nodes, end) = self.list()?;
         self.scope = outer;
         if end != End::End {
-            return Err(Halt::Fault);
+            return Err(Exit::Error);
         }
         self.add(name, nodes)
     }
 
-    fn name(&mut self) -> Result<String, Halt> {
+    fn name(&mut self) -> Result<String, Exit> {
         self.skip_space();
         match self.next() {
-            Some(Token::Quoted(name)) => constant::text(name).ok_or(Halt::Fault),
-            _ => Err(Halt::Fault),
+            Some(Token::Quoted(name)) => constant::text(name).ok_or(Exit::Error),
+            _ => Err(Exit::Error),
         }
     }
 
-    fn list(&mut self) -> Result<(Vec<Node<'t>>, End), Halt> {
+    fn list(&mut self) -> Result<(Vec<Node<'t>>, End), Exit> {
         self.meter.check_stack()?;
         let mut nodes = Vec::new();
         loop {
@@ -161,16 +161,16 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// A text or an action.
-    fn step(&mut self) -> Result<Step<'t>, Halt> {
+    fn step(&mut self) -> Result<Step<'t>, Exit> {
         self.skip_space();
         match self.next() {
             Some(Token::Text(text)) => Ok(Step::Node(Node::Text(text))),
             Some(Token::LeftDelimiter) => self.action(),
-            _ => Err(Halt::Fault),
+            _ => Err(Exit::Error),
         }
     }
 
-    fn action(&mut self) -> Result<Step<'t>, Halt> {
+    fn action(&mut self) -> Result<Step<'t>, Exit> {
         self.skip_space();
         let start = self.at;
         let node = match self.next() {
@@ -201,19 +201,19 @@ impl<'t> Parser<'_, 't> {
         Ok(Step::Node(node))
     }
 
-    fn leap(&mut self, node: Node<'t>) -> Result<Node<'t>, Halt> {
+    fn leap(&mut self, node: Node<'t>) -> Result<Node<'t>, Exit> {
         self.expect(Token::RightDelimiter)?;
-        if self.scope.ranges == 0 { Err(Halt::Fault) } else { Ok(node) }
+        if self.scope.ranges == 0 { Err(Exit::Error) } else { Ok(node) }
     }
 
-    fn block(&mut self) -> Result<Node<'t>, Halt> {
+    fn block(&mut self) -> Result<Node<'t>, Exit> {
         let name = self.name()?;
         let pipe = self.pipe(false, Token::RightDelimiter)?;
         self.inner(name.clone())?;
         Ok(Node::Template(name, Some(pipe)))
     }
 
-    fn template(&mut self) -> Result<Node<'t>, Halt> {
+    fn template(&mut self) -> Result<Node<'t>, Exit> {
         let name = self.name()?;
         let pipe = if self.take(Token::RightDelimiter) {
             None
@@ -223,7 +223,7 @@ impl<'t> Parser<'_, 't> {
         Ok(Node::Template(name, pipe))
     }
 
-    fn control(&mut self, kind: Kind) -> Result<Control<'t>, Halt> {
+    fn control(&mut self, kind: Kind) -> Result<Control<'t>, Exit> {
         self.meter.check_stack()?;
         let variables = self.scope.variables.len();
         let pipe = self.pipe(kind == Kind::Range, Token::RightDelimiter)?;
@@ -240,7 +240,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// Parses what follows `else`, which may be another condition of the same kind.
-    fn otherwise(&mut self, kind: Kind) -> Result<Vec<Node<'t>>, Halt> {
+    fn otherwise(&mut self, kind: Kind) -> Result<Vec<Node<'t>>, Exit> {
         if kind == Kind::If && self.peek() == Some(Token::Word("if")) {
             self.next();
             return Ok(vec![Node::If(self.control(kind)?)]);
@@ -251,7 +251,7 @@ impl<'t> Parser<'_, 't> {
         }
         match self.list()? {
             (list, End::End) => Ok(list),
-            (_, End::Else) => Err(Halt::Fault),
+            (_, End::Else) => Err(Exit::Error),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::algorithm::Algorithm;
 use super::key::{self, Key};
 use super::{Header, MOST_NESTED, Token, field, json_object};
 use crate::builtin::Outcome;
-use crate::builtin::operand::{self, Fault};
+use crate::builtin::operand::{self, CallError};
 
 /// The requirements in the second argument.
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Constraints {
 }
 
 impl Constraints {
-    fn parse(object: &Object) -> Result<Self, Fault> {
+    fn parse(object: &Object) -> Result<Self, CallError> {
         let mut constraints = Self::default();
         for (name, value) in object.iter() {
             let Value::String(name) = name else {
@@ -60,7 +60,7 @@ impl Constraints {
         self.time.unwrap_or_else(now) / 1e9
     }
 
-    fn signed_by_one(&self, header: &Header, token: &Token<'_>) -> Result<bool, Fault> {
+    fn signed_by_one(&self, header: &Header, token: &Token<'_>) -> Result<bool, CallError> {
         let Some(algorithm) = Algorithm::named(&header.algorithm) else {
             return Ok(false);
         };
@@ -72,7 +72,7 @@ impl Constraints {
     }
 
     /// The claims that are registered: issuer, audience, and the times between which a token is valid.
-    fn met_by(&self, payload: &Value) -> Result<bool, Fault> {
+    fn met_by(&self, payload: &Value) -> Result<bool, CallError> {
         let issuer = field(payload, "iss");
         if !self.issuer.is_empty() && issuer != Some(&Value::from(self.issuer.as_str())) {
             return Ok(false);
@@ -90,7 +90,7 @@ impl Constraints {
     }
 }
 
-fn time_of(value: &Value) -> Result<f64, Fault> {
+fn time_of(value: &Value) -> Result<f64, CallError> {
     let Value::Number(_) = value else {
         return Err("token time constraint: must be a number".to_owned());
     };
@@ -101,7 +101,7 @@ fn time_of(value: &Value) -> Result<f64, Fault> {
     }
 }
 
-fn claimed_time(payload: &Value, name: &str) -> Result<Option<f64>, Fault> {
+fn claimed_time(payload: &Value, name: &str) -> Result<Option<f64>, CallError> {
     match field(payload, name) {
         None => Ok(None),
         Some(number @ Value::Number(_)) => Ok(number.to_string().parse().ok()),
@@ -142,7 +142,7 @@ pub(in crate::builtin) fn decode_verify(args: &[&Value]) -> Outcome {
 }
 
 /// Header and payload of a token that is as required, of the innermost one where tokens are nested.
-fn verified(text: &str, constraints: &Constraints) -> Result<Option<(Value, Value)>, Fault> {
+fn verified(text: &str, constraints: &Constraints) -> Result<Option<(Value, Value)>, CallError> {
     let mut text = text.to_owned();
     for _ in 0..MOST_NESTED {
         let token = Token::parse(&text)?;

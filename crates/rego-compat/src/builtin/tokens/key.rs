@@ -10,7 +10,7 @@ use x509_parser::public_key::PublicKey;
 use super::algorithm::{Algorithm, Family, Hash};
 use super::field;
 use crate::builtin::encoding::from_base64url;
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 /// A key with what its set says about it.
 pub(super) struct Key {
@@ -32,7 +32,7 @@ enum Material {
 }
 
 /// The keys in a text: one of a PEM block, or those of a JWK or JWK set that have a known algorithm or none.
-pub(super) fn parse(text: &str) -> Result<Vec<Key>, Fault> {
+pub(super) fn parse(text: &str) -> Result<Vec<Key>, CallError> {
     if !text.contains("-----BEGIN") {
         return json_keys(text);
     }
@@ -77,7 +77,7 @@ fn unsigned(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().copied().skip_while(|byte| *byte == 0).collect()
 }
 
-fn json_keys(text: &str) -> Result<Vec<Key>, Fault> {
+fn json_keys(text: &str) -> Result<Vec<Key>, CallError> {
     let unreadable = || "failed to parse a JWK key (set)".to_owned();
     let document = Value::from_json_str(text).map_err(|_| unreadable())?;
     let list = match field(&document, "keys") {

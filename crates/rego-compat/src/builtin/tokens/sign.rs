@@ -13,16 +13,16 @@ use super::algorithm::{Algorithm, Family, Hash};
 use super::field;
 use crate::builtin::encoding::from_base64url;
 use crate::builtin::json;
-use crate::builtin::operand::{self, Fault};
+use crate::builtin::operand::{self, CallError};
 use crate::builtin::{Outcome, crypto};
 
 /// `io.jwt.encode_sign(headers, payload, key)`, all of them objects.
 pub(in crate::builtin) fn encode_sign(args: &[&Value]) -> Outcome {
-    let texts: Result<Vec<String>, Fault> = args.iter().copied().map(json::marshalled).collect();
+    let texts: Result<Vec<String>, CallError> = args.iter().copied().map(json::marshalled).collect();
     match texts.as_deref() {
         Ok([header, payload, key]) => token(header, payload, key).into(),
         Ok(_) => Outcome::Undefined,
-        Err(fault) => Outcome::Error(fault.clone()),
+        Err(error) => Outcome::Error(error.clone()),
     }
 }
 
@@ -35,7 +35,7 @@ pub(in crate::builtin) fn encode_sign_raw(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-fn token(header: &str, payload: &str, key: &str) -> Result<Value, Fault> {
+fn token(header: &str, payload: &str, key: &str) -> Result<Value, CallError> {
     let parsed = Value::from_json_str(header).map_err(|error| format!("headers: {error}"))?;
     let text = |name| field(&parsed, name).and_then(|value| value.as_string().ok());
     let name = text("alg").ok_or("missing or invalid 'alg' header")?;

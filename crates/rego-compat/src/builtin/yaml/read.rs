@@ -8,13 +8,13 @@ use go_compat::yaml::{self, Kind, Node, Options, Resolved, Scalar, Version};
 
 use crate::value::{Array, Number, Object, Value};
 
-use crate::builtin::operand::{EXCESS, Fault};
+use crate::builtin::operand::{CallError, EXCESS};
 
 /// Deeper values are a risk to the stack of the code that walks them.
 const OPTIONS: Options = Options { version: Version::V3, max_depth: 500 };
 
 /// The first document of a string whose other documents are well-formed.
-pub(super) fn first_document(text: &str) -> Result<Value, Fault> {
+pub(super) fn first_document(text: &str) -> Result<Value, CallError> {
     let documents = yaml::documents(text, &OPTIONS).map_err(|error| match error {
         yaml::Error::TooLarge { .. } => EXCESS.to_owned(),
         error => format!("yaml: {error}"),
@@ -25,7 +25,7 @@ pub(super) fn first_document(text: &str) -> Result<Value, Fault> {
 /// The values of nodes with an anchor, by where the node is, so that an alias needs no memory of its own.
 type Shared = HashMap<usize, Value>;
 
-fn value(node: &Node, shared: &mut Shared) -> Result<Value, Fault> {
+fn value(node: &Node, shared: &mut Shared) -> Result<Value, CallError> {
     match &node.kind {
         Kind::Alias(node) | Kind::Anchor(node) => {
             let place = Rc::as_ptr(node).addr();
@@ -44,7 +44,7 @@ fn value(node: &Node, shared: &mut Shared) -> Result<Value, Fault> {
             let mut nodes = BTreeMap::new();
             collect(pairs, &mut nodes)?;
             let fields = nodes.into_iter().map(|(key, node)| Ok((Value::from(key), value(node, shared)?)));
-            Ok(fields.collect::<Result<Object, Fault>>()?.into_value())
+            Ok(fields.collect::<Result<Object, CallError>>()?.into_value())
         }
         Kind::Scalar(scalar) => of_scalar(scalar),
         _ => Err("yaml: unknown kind of node".to_owned()),
@@ -52,7 +52,7 @@ fn value(node: &Node, shared: &mut Shared) -> Result<Value, Fault> {
 }
 
 /// The fields of a mapping: those that are written out win, and of those the last; of merged ones the first.
-fn collect<'n>(pairs: &'n [(Node, Node)], fields: &mut BTreeMap<String, &'n Node>) -> Result<(), Fault> {
+fn collect<'n>(pairs: &'n [(Node, Node)], fields: &mut BTreeMap<String, &'n Node>) -> Result<(), CallError> {
     let (merges, own): (Vec<_>, Vec<_>) =
         pairs.iter().partition(|(key, _)| matches!(resolved(key.bare()), Some(Resolved::Merge)));
     let mut mine = BTreeMap::new();
@@ -71,7 +71,7 @@ fn collect<'n>(pairs: &'n [(Node, Node)], fields: &mut BTreeMap<String, &'n Node
     Ok(())
 }
 
-fn merge<'n>(node: &'n Node, fields: &mut BTreeMap<String, &'n Node>) -> Result<(), Fault> {
+fn merge<'n>(node: &'n Node, fields: &mut BTreeMap<String, &'n Node>) -> Result<(), CallError> {
     match &node.target().kind {
         Kind::Mapping(pairs) => collect(pairs, fields),
         _ => Err("yaml: map merge requires map or sequence of maps as the value".to_owned()),
@@ -85,7 +85,7 @@ fn resolved(node: &Node) -> Option<Resolved> {
     }
 }
 
-fn key_text(key: &Node) -> Result<String, Fault> {
+fn key_text(key: &Node) -> Result<String, CallError> {
     Ok(match resolved(key.target()) {
         Some(Resolved::String(text)) => text,
         Some(Resolved::Bool(word)) => word.to_string(),
@@ -106,7 +106,7 @@ fn float_key(float: f64) -> String {
     }
 }
 
-fn of_scalar(scalar: &Scalar) -> Result<Value, Fault> {
+fn of_scalar(scalar: &Scalar) -> Result<Value, CallError> {
     Ok(match yaml::resolve(scalar) {
         Resolved::Null => Value::Null,
         Resolved::Bool(word) => Value::Bool(word),

@@ -8,16 +8,16 @@ use go_compat::yaml::{Resolved, Words, plain};
 
 use crate::value::{Number, Value};
 
-use super::look::{Look, Style, is_break, is_printable};
 use super::order::natural;
+use super::quotes::{Features, Style, is_break, is_printable};
 use super::read;
 use crate::builtin::json::{marshalled, name_of};
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 /// Keys longer than this, or of several lines, stand behind a question mark.
 const LONGEST_SIMPLE_KEY: usize = 128;
 
-pub(super) fn document(value: &Value) -> Result<String, Fault> {
+pub(super) fn document(value: &Value) -> Result<String, CallError> {
     let mut writer = Writer { out: String::new(), ended: false };
     writer.block(value, 0, Place::Root)?;
     Ok(writer.out)
@@ -41,7 +41,7 @@ struct Writer {
 
 impl Writer {
     /// Writes a value whose line has begun, and ends it. `indent` is that of the block around it.
-    fn block(&mut self, value: &Value, indent: usize, place: Place) -> Result<(), Fault> {
+    fn block(&mut self, value: &Value, indent: usize, place: Place) -> Result<(), CallError> {
         let inner = match place {
             Place::Root => 0,
             Place::Dash => indent.saturating_add(2),
@@ -93,7 +93,7 @@ impl Writer {
         items: impl Iterator<Item = &'v Value>,
         indent: usize,
         place: Place,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CallError> {
         for (position, item) in items.enumerate() {
             self.entry(position == 0, indent, place);
             self.out.push_str("- ");
@@ -102,7 +102,7 @@ impl Writer {
         Ok(())
     }
 
-    fn mapping(&mut self, fields: &[(String, &Value)], indent: usize, place: Place) -> Result<(), Fault> {
+    fn mapping(&mut self, fields: &[(String, &Value)], indent: usize, place: Place) -> Result<(), CallError> {
         for (position, (name, value)) in fields.iter().enumerate() {
             self.entry(position == 0, indent, place);
             // A key of several lines is not allowed where the encoder reads it.
@@ -124,7 +124,7 @@ impl Writer {
         Ok(())
     }
 
-    fn scalar(&mut self, value: &Value, indent: usize) -> Result<(), Fault> {
+    fn scalar(&mut self, value: &Value, indent: usize) -> Result<(), CallError> {
         match value {
             Value::Null | Value::Undefined => self.out.push_str("null"),
             Value::Bool(word) => self.out.push_str(if *word { "true" } else { "false" }),
@@ -137,8 +137,8 @@ impl Writer {
     }
 
     fn text(&mut self, text: &str, indent: usize, is_key: bool) {
-        let look = Look::of(text);
-        match look.style(text, is_key) {
+        let features = Features::of(text);
+        match features.style(text, is_key) {
             Style::Plain => self.out.push_str(text),
             Style::Single => {
                 self.out.push('\'');
@@ -198,7 +198,7 @@ impl Writer {
 
 /// A text as the encoder finds it, which reads it from JSON first: a few characters are not allowed in YAML, or are
 /// line breaks in it.
-fn reread(text: &str) -> Result<Cow<'_, str>, Fault> {
+fn reread(text: &str) -> Result<Cow<'_, str>, CallError> {
     let odd = |character| matches!(character, '\u{7f}'..='\u{9f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
     if !text.contains(odd) {
         return Ok(Cow::Borrowed(text));
@@ -210,7 +210,7 @@ fn reread(text: &str) -> Result<Cow<'_, str>, Fault> {
 }
 
 /// Numbers have been read once more by then: whole ones of 64 bits, and floats.
-fn number_text(number: &Number) -> Result<String, Fault> {
+fn number_text(number: &Number) -> Result<String, CallError> {
     let text = number.text();
     if !number.is_json() {
         return Err(format!("json: invalid number literal {text}"));

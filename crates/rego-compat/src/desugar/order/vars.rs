@@ -9,22 +9,22 @@ pub(crate) fn all_vars(operand: &Operand, found: &mut SlotSet) {
     each_var(operand, &mut |slot| found.insert(slot));
 }
 
-fn each_var(operand: &Operand, tell: &mut dyn FnMut(Slot)) {
+fn each_var(operand: &Operand, visit: &mut dyn FnMut(Slot)) {
     match operand {
         Operand::Const(_) | Operand::Collect(_) => {}
-        Operand::Var(slot) => tell(*slot),
-        Operand::Array(items) | Operand::Set(items) => items.iter().for_each(|item| each_var(item, tell)),
+        Operand::Var(slot) => visit(*slot),
+        Operand::Array(items) | Operand::Set(items) => items.iter().for_each(|item| each_var(item, visit)),
         Operand::Object(pairs) => {
             for (key, value) in pairs {
-                each_var(key, tell);
-                each_var(value, tell);
+                each_var(key, visit);
+                each_var(value, visit);
             }
         }
         Operand::Ref(reference) => {
             if let Root::Var(slot) = reference.root {
-                tell(slot);
+                visit(slot);
             }
-            reference.path.iter().for_each(|part| each_var(part, tell));
+            reference.path.iter().for_each(|part| each_var(part, visit));
         }
     }
 }
@@ -45,18 +45,18 @@ pub(crate) fn visible_vars(statement: &Statement, found: &mut SlotSet) {
     }
 }
 
-fn each_operand<'a>(statement: &'a Statement, tell: &mut dyn FnMut(&'a Operand)) {
+fn each_operand<'a>(statement: &'a Statement, visit: &mut dyn FnMut(&'a Operand)) {
     match &statement.action {
-        Action::Term(operand) => tell(operand),
+        Action::Term(operand) => visit(operand),
         Action::Unify { left, right, .. } => {
-            tell(left);
-            tell(right);
+            visit(left);
+            visit(right);
         }
-        Action::Call { args, output, .. } => args.iter().chain(output).for_each(&mut *tell),
-        Action::Every { domain, .. } => tell(domain),
+        Action::Call { args, output, .. } => args.iter().chain(output).for_each(&mut *visit),
+        Action::Every { domain, .. } => visit(domain),
         Action::Not { .. } | Action::And(..) | Action::Or(..) => {}
     }
-    statement.with.iter().for_each(|with| tell(&with.value));
+    statement.with.iter().for_each(|with| visit(&with.value));
 }
 
 /// A body without braces shares the scope around it, but for what it computes and uses only itself.

@@ -8,8 +8,8 @@ use crate::value::Value;
 use super::{Check, Conditions, Place, Want};
 use crate::plan::{Expr, Rule};
 
-/// Ways to reach one definition that are still kept apart.
-const MOST_WAYS: usize = 32;
+/// Alternatives of one definition that are still kept apart.
+const MOST_ALTERNATIVES: usize = 32;
 
 /// The conditions of one definition.
 #[derive(Debug, Default)]
@@ -31,16 +31,20 @@ pub(super) struct Need {
 impl Needs {
     /// Every set of needs that leads to the definition. Past the bound the alternatives are dropped, which only
     /// lets more definitions be tried.
-    pub(super) fn ways(&self) -> Vec<Vec<Need>> {
-        let mut ways = vec![self.own.clone()];
+    pub(super) fn alternatives(&self) -> Vec<Vec<Need>> {
+        let mut alternatives = vec![self.own.clone()];
         for parts in &self.either {
-            if ways.len().saturating_mul(parts.len()) > MOST_WAYS {
+            if alternatives.len().saturating_mul(parts.len()) > MOST_ALTERNATIVES {
                 return vec![self.own.clone()];
             }
-            let join = |way: &Vec<Need>, part: &Vec<Need>| way.iter().chain(part).cloned().collect();
-            ways = ways.iter().flat_map(|way| parts.iter().map(move |part| join(way, part))).collect();
+            let join =
+                |alternative: &Vec<Need>, part: &Vec<Need>| alternative.iter().chain(part).cloned().collect();
+            alternatives = alternatives
+                .iter()
+                .flat_map(|alternative| parts.iter().map(move |part| join(alternative, part)))
+                .collect();
         }
-        ways
+        alternatives
     }
 }
 
@@ -124,10 +128,13 @@ pub(super) struct Levels {
 
 impl Levels {
     pub(super) fn conditions(&self, needs: &Needs) -> Option<Conditions> {
-        let ways = needs.ways();
-        let reads = |place: usize| ways.iter().all(|way| way.iter().any(|need| need.place == place));
+        let alternatives = needs.alternatives();
+        let reads = |place: usize| {
+            alternatives.iter().all(|alternative| alternative.iter().any(|need| need.place == place))
+        };
         let defined: Vec<usize> = self.unvalued.iter().copied().filter(|place| reads(*place)).collect();
-        let mut asked: Vec<Vec<Check>> = ways.iter().map(|way| self.checks(way)).collect();
+        let mut asked: Vec<Vec<Check>> =
+            alternatives.iter().map(|alternative| self.checks(alternative)).collect();
         if asked.iter().any(Vec::is_empty) {
             asked.clear();
         }
@@ -138,13 +145,16 @@ impl Levels {
         (!open).then_some(conditions)
     }
 
-    /// Returns what is asked of one way, place by place.
-    fn checks(&self, way: &[Need]) -> Vec<Check> {
+    /// Returns what is asked of one alternative, place by place.
+    fn checks(&self, alternative: &[Need]) -> Vec<Check> {
         let mut checks = Vec::new();
-        let mut left = way.iter().filter(|need| self.levels.contains(&need.place)).count();
+        let mut left = alternative.iter().filter(|need| self.levels.contains(&need.place)).count();
         for level in &self.levels {
-            let mut wants: Vec<Want> =
-                way.iter().filter(|need| need.place == *level).map(|need| need.want.clone()).collect();
+            let mut wants: Vec<Want> = alternative
+                .iter()
+                .filter(|need| need.place == *level)
+                .map(|need| need.want.clone())
+                .collect();
             if wants.is_empty() {
                 continue;
             }

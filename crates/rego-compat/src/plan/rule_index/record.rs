@@ -161,25 +161,25 @@ impl Recorder<'_> {
             constants: self.constants.clone(),
         };
         branch.body.iter().for_each(|statement| inner.statement(statement));
-        let mut ways = inner.needs.ways();
-        if matches!(ways.as_slice(), [only] if only.is_empty()) {
+        let mut alternatives = inner.needs.alternatives();
+        if matches!(alternatives.as_slice(), [only] if only.is_empty()) {
             return Vec::new();
         }
-        for need in ways.iter_mut().flatten() {
+        for need in alternatives.iter_mut().flatten() {
             if let Want::Open(slot) = &mut need.want {
                 *slot = None;
             }
         }
-        ways
+        alternatives
     }
 
     /// One of these has to hold; a lone one always.
-    fn require(&mut self, ways: Vec<Vec<Need>>) {
-        if let [only] = ways.as_slice() {
+    fn require(&mut self, alternatives: Vec<Vec<Need>>) {
+        if let [only] = alternatives.as_slice() {
             only.iter().for_each(|need| self.insert(need.clone()));
-        } else if !ways.is_empty() {
-            ways.iter().flatten().for_each(|need| self.count(need.place, 1));
-            self.needs.either.push(ways);
+        } else if !alternatives.is_empty() {
+            alternatives.iter().flatten().for_each(|need| self.count(need.place, 1));
+            self.needs.either.push(alternatives);
         }
     }
 

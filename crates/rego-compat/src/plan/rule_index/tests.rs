@@ -1,13 +1,13 @@
 //! Tests of what is passed over before it is tried. The verdicts are OPA's.
 
-use crate::{Budget, EvalError, Module, RegoVersion, Rules, Value, compile};
+use crate::{Budget, EvalError, Module, RegoVersion, Restrictions, Value, compile};
 
 /// Two definitions of `f` conflict wherever it is called; `g` gives several values.
 const TROUBLE: &str = "f(x) = 1 { x }\nf(x) = 2 { x }\ng(x) = y { y := x[_] }";
 
 fn evaluate(body: &str, input: &str) -> Result<Option<Value>, EvalError> {
     let module = Module::parse("t.rego", &format!("package t\n{TROUBLE}\n{body}"), RegoVersion::V0).unwrap();
-    let program = compile(&[module], "data.t.p", &Rules::default()).unwrap();
+    let program = compile(&[module], "data.t.p", &Restrictions::default()).unwrap();
     let data = Value::from_json_str(r#"{"d": {"a": 1}}"#).unwrap();
     program.evaluate(&Value::from_json_str(input).unwrap(), &data, &Budget::default())
 }

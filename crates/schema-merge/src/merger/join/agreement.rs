@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::super::flag;
 use super::{Join, Voice};
-use crate::error::{Claim, MergeError};
+use crate::conflict::{Claim, MergeError};
 use crate::keyword::{ANNOTATIONS, INT_OR_STRING, LIST_MAP_KEYS, PRESERVE, RULES};
 use crate::number;
 use crate::path::SchemaPath;

@@ -17,7 +17,7 @@ use serde_json::{Map, Number, Value, json};
 use super::super::flag;
 use super::agreement::{agree, as_set};
 use super::{Join, Voice};
-use crate::error::{Claim, MergeError};
+use crate::conflict::{Claim, MergeError};
 use crate::fragment::Sharing;
 use crate::keyword::ANNOTATIONS;
 use crate::number::{self, ByValue};

@@ -10,7 +10,7 @@ use super::Auditor;
 use crate::audit::kinds::{ServedKind, selected};
 use crate::audit::ledger::Definition;
 use crate::audit::place::Kind;
-use crate::handle::InForce;
+use crate::in_force::InForce;
 
 impl Auditor {
     /// The policy set has changed: constraints, templates, the inventory, or what the Config leaves out.

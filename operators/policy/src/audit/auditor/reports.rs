@@ -8,7 +8,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
-use super::strays::Strays;
+use super::foreign_edits::Strays;
 use crate::audit::AuditContext;
 use crate::audit::ledger::Ledger;
 use crate::audit::reports::{Key, PolicyReport, PutError, ReportFormat, ReportStore, Stored, reports};
@@ -179,7 +179,7 @@ impl Writer {
     }
 
     fn begin(&mut self, namespace: Box<str>, ledger: &Ledger) {
-        let changes = self.changes(&namespace, reports(ledger.findings(&namespace)));
+        let changes = self.changes(&namespace, reports(ledger.violations(&namespace)));
         if !changes.is_empty() {
             self.busy.insert(namespace.clone());
             self.work.push(apply(self.store.clone(), namespace, changes).boxed());

@@ -16,5 +16,5 @@ fn the_audit_waits_for_slow_policies() {
     let policies = policies.build();
     let judge = Judge { epoch: Epoch::default(), policies, keyed: Arc::default(), excluded: Arc::default() };
     let judged = judge.judge(Document::from_value(&object.value).unwrap(), None, Scope::All);
-    assert_eq!(judged.findings, []);
+    assert_eq!(judged.violations, []);
 }

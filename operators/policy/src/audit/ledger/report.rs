@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use constraint_framework::api::ConstraintRef;
 
-use super::books::{ConstraintBook, Definition, Record};
+use super::records::{ConstraintBook, Definition, Record};
 use super::verdicts::Held;
-use super::{Ledger, News};
+use super::{Ledger, ViolationChange};
 use crate::audit::messages::Messages;
 use crate::audit::place::{Kind, Place};
-use crate::audit::reports::Finding;
+use crate::audit::reports::ReportedViolation;
 
 /// The result of the audit for one constraint.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,22 +84,22 @@ impl Ledger {
     }
 
     /// All violations by objects of a namespace; by cluster-scoped objects, if it is empty.
-    pub(in crate::audit) fn findings(&self, namespace: &str) -> Vec<Finding> {
+    pub(in crate::audit) fn violations(&self, namespace: &str) -> Vec<ReportedViolation> {
         let first = |kind: &Kind| Place::of(kind, namespace, "");
         let objects = self.kinds.iter().flat_map(|(kind, book)| {
             let objects = book.objects.range(first(kind)..);
             objects.take_while(|(place, _)| *place.namespace() == *namespace)
         });
-        objects.flat_map(|(place, record)| self.findings_at(place, record)).collect()
+        objects.flat_map(|(place, record)| self.violations_at(place, record)).collect()
     }
 
-    fn findings_at(&self, place: &Place, record: &Record) -> Vec<Finding> {
-        let finding = |held: &Held| {
+    fn violations_at(&self, place: &Place, record: &Record) -> Vec<ReportedViolation> {
+        let violation = |held: &Held| {
             let id = self.slots.get(held.slot.index())?.as_ref()?;
             let definition = &self.constraints.get(id)?.definition;
-            Some(finding(definition, place, self.messages.read(held.message, place)))
+            Some(violation(definition, place, self.messages.read(held.message, place)))
         };
-        record.all_held().iter().filter_map(finding).collect()
+        record.all_held().iter().filter_map(violation).collect()
     }
 
     /// Forgets messages that nothing refers to, once they may be many.
@@ -115,8 +115,8 @@ impl Ledger {
     }
 }
 
-fn finding(definition: &Definition, place: &Place, message: String) -> Finding {
-    Finding {
+fn violation(definition: &Definition, place: &Place, message: String) -> ReportedViolation {
+    ReportedViolation {
         group: place.kind.group.clone(),
         version: place.kind.version.clone(),
         kind: place.kind.kind.clone(),
@@ -130,20 +130,20 @@ fn finding(definition: &Definition, place: &Place, message: String) -> Finding {
 }
 
 /// Returns what has come and what has gone, each as often as it has.
-pub(super) fn news(
+pub(super) fn changes(
     messages: &Messages,
     id: &ConstraintRef,
     place: &Place,
     before: &[Held],
     after: &[Held],
-) -> Vec<News> {
+) -> Vec<ViolationChange> {
     let missing = |from: &[Held], other: &[Held], is_new| {
         let mut left = other.to_vec();
         let mut found = Vec::new();
         for held in from {
             match left.iter().position(|other| other == held) {
                 Some(position) => drop(left.swap_remove(position)),
-                None => found.push(News {
+                None => found.push(ViolationChange {
                     constraint: id.clone(),
                     place: place.clone(),
                     message: messages.read(held.message, place),

@@ -44,7 +44,7 @@ struct Set {
 }
 
 impl Set {
-    fn findings(&self, content: u64, scope: &Scope) -> Vec<(ConstraintRef, String)> {
+    fn violations(&self, content: u64, scope: &Scope) -> Vec<(ConstraintRef, String)> {
         let mut found = Vec::new();
         for (number, policy) in self.policies.iter().enumerate() {
             let Some(policy) = policy.filter(|_| scope.includes(&id(number)) && !self.exempt) else {
@@ -69,7 +69,7 @@ impl Set {
             (reads && scope.includes(&id(number))).then(|| (id(number), content))
         };
         let keys = self.policies.iter().enumerate().filter_map(keyed).collect();
-        Judged { epoch: self.epoch, findings: self.findings(content, &scope), keys, scope }
+        Judged { epoch: self.epoch, violations: self.violations(content, &scope), keys, scope }
     }
 }
 
@@ -367,8 +367,8 @@ impl World {
     fn expected(&self, number: usize) -> Vec<(String, String)> {
         let mut found = Vec::new();
         for (name, object) in self.objects.iter().enumerate() {
-            let findings = object.map(|(content, _)| self.set.findings(content, &Scope::All));
-            let of = findings.into_iter().flatten().filter(|(constraint, _)| *constraint == id(number));
+            let violations = object.map(|(content, _)| self.set.violations(content, &Scope::All));
+            let of = violations.into_iter().flatten().filter(|(constraint, _)| *constraint == id(number));
             found.extend(of.map(|(_, message)| (NAMES[name].to_owned(), message)));
         }
         found
@@ -481,14 +481,14 @@ fn news_are_what_has_changed_since_the_constraint_was_first_judged() {
     world.step(Step::Put(1, 1));
     world.step(Step::Policy(0, 1, Reads::Nothing));
     world.settle();
-    assert_eq!(world.ledger.take_news(), [], "what existed before is reported in one sum");
+    assert_eq!(world.ledger.take_changes(), [], "what existed before is reported in one sum");
     world.step(Step::Put(1, 2));
     world.step(Step::Put(0, 1));
     world.settle();
-    let news: Vec<_> = world.ledger.take_news();
-    let news: Vec<_> =
-        news.iter().map(|news| (news.place.name(), news.message.as_str(), news.is_new)).collect();
-    assert_eq!(news, [("y", "1 by 1", false), ("x", "1 by 1", true)]);
+    let changes: Vec<_> = world.ledger.take_changes();
+    let changes: Vec<_> =
+        changes.iter().map(|change| (change.place.name(), change.message.as_str(), change.is_new)).collect();
+    assert_eq!(changes, [("y", "1 by 1", false), ("x", "1 by 1", true)]);
 }
 
 #[test]

@@ -182,6 +182,6 @@ impl Assembly {
         });
         let violation =
             |message: String| Violation { object: Arc::clone(&violating), message, place: place.clone() };
-        Ok(judged.findings.into_iter().map(|(id, message)| (id, violation(message))).collect())
+        Ok(judged.violations.into_iter().map(|(id, message)| (id, violation(message))).collect())
     }
 }

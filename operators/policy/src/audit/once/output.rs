@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::assembly::Assembly;
 use super::{Format, Found, Object, Violation};
-use crate::audit::reports::{Finding, ReportFormat, reports};
+use crate::audit::reports::{ReportFormat, ReportedViolation, reports};
 use crate::cli::sarif::{Log, Note};
 
 pub(super) fn write(
@@ -113,12 +113,12 @@ fn json(assembly: &Assembly, found: &Found, out: &mut dyn Write) -> io::Result<(
 
 /// A line for each violation, with the fields of a constraint's status and the constraint.
 fn lines(assembly: &Assembly, found: &Found, out: &mut dyn Write) -> io::Result<()> {
-    for finding in findings(assembly, found) {
+    for violation in violations(assembly, found) {
         let line = json!({
-            "constraint": {"kind": finding.constraint_kind, "name": finding.constraint_name},
-            "enforcementAction": finding.action, "group": finding.group, "version": finding.version,
-            "kind": finding.kind, "namespace": finding.namespace, "name": finding.name,
-            "message": finding.message,
+            "constraint": {"kind": violation.constraint_kind, "name": violation.constraint_name},
+            "enforcementAction": violation.action, "group": violation.group, "version": violation.version,
+            "kind": violation.kind, "namespace": violation.namespace, "name": violation.name,
+            "message": violation.message,
         });
         writeln!(out, "{line}")?;
     }
@@ -126,21 +126,21 @@ fn lines(assembly: &Assembly, found: &Found, out: &mut dyn Write) -> io::Result<
 }
 
 fn all_reports(assembly: &Assembly, found: &Found, format: ReportFormat) -> Value {
-    let mut by_namespace: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
-    for finding in findings(assembly, found) {
-        by_namespace.entry(finding.namespace.clone()).or_default().push(finding);
+    let mut by_namespace: BTreeMap<String, Vec<ReportedViolation>> = BTreeMap::new();
+    for violation in violations(assembly, found) {
+        by_namespace.entry(violation.namespace.clone()).or_default().push(violation);
     }
-    let of = |(namespace, findings): (String, Vec<Finding>)| {
-        reports(findings).into_iter().map(move |report| report.document(format, &namespace, None))
+    let of = |(namespace, violations): (String, Vec<ReportedViolation>)| {
+        reports(violations).into_iter().map(move |report| report.document(format, &namespace, None))
     };
     let items: Vec<_> = by_namespace.into_iter().flat_map(of).collect();
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-fn findings<'a>(assembly: &'a Assembly, found: &'a Found) -> impl Iterator<Item = Finding> + 'a {
+fn violations<'a>(assembly: &'a Assembly, found: &'a Found) -> impl Iterator<Item = ReportedViolation> + 'a {
     assembly.constraints().flat_map(|constraint| {
         let violations = found.violations.get(constraint.id()).into_iter().flatten();
-        violations.map(move |violation| Finding {
+        violations.map(move |violation| ReportedViolation {
             group: violation.object.group.clone(),
             version: violation.object.version.clone(),
             kind: violation.object.kind.clone(),

@@ -24,7 +24,7 @@ const LONGEST: usize = 64 * 1024;
 
 /// A violation of an object by a constraint. Ordered as reports have them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::audit) struct Finding {
+pub(in crate::audit) struct ReportedViolation {
     pub(in crate::audit) group: String,
     pub(in crate::audit) version: String,
     pub(in crate::audit) kind: String,
@@ -83,29 +83,29 @@ impl Default for Row {
 }
 
 /// The reports of the violations of one namespace, or of cluster-scoped objects.
-pub(in crate::audit) fn reports(mut findings: Vec<Finding>) -> Vec<PolicyReport> {
-    findings.sort();
-    let count = findings.len().div_ceil(FULL).next_power_of_two();
-    let mut dealt: BTreeMap<usize, Vec<Finding>> = BTreeMap::new();
-    for finding in findings {
-        dealt.entry(place(&finding, count)).or_default().push(finding);
+pub(in crate::audit) fn reports(mut violations: Vec<ReportedViolation>) -> Vec<PolicyReport> {
+    violations.sort();
+    let count = violations.len().div_ceil(FULL).next_power_of_two();
+    let mut dealt: BTreeMap<usize, Vec<ReportedViolation>> = BTreeMap::new();
+    for violation in violations {
+        dealt.entry(place(&violation, count)).or_default().push(violation);
     }
-    dealt.into_iter().flat_map(|(index, findings)| split(index, findings)).collect()
+    dealt.into_iter().flat_map(|(index, violations)| split(index, violations)).collect()
 }
 
 /// The number of the report of an object, below `count`, which is a power of two.
-fn place(finding: &Finding, count: usize) -> usize {
+fn place(violation: &ReportedViolation, count: usize) -> usize {
     let mut hasher = DefaultHasher::new();
-    (&finding.group, &finding.kind, &finding.namespace, &finding.name).hash(&mut hasher);
+    (&violation.group, &violation.kind, &violation.namespace, &violation.name).hash(&mut hasher);
     let mask = u64::try_from(count.saturating_sub(1)).unwrap_or(u64::MAX);
     usize::try_from(hasher.finish() & mask).unwrap_or_default()
 }
 
-fn split(index: usize, findings: Vec<Finding>) -> Vec<PolicyReport> {
+fn split(index: usize, violations: Vec<ReportedViolation>) -> Vec<PolicyReport> {
     let mut reports: Vec<PolicyReport> = Vec::new();
     let mut bytes = usize::MAX;
-    for finding in findings {
-        let row = Row::of(finding);
+    for violation in violations {
+        let row = Row::of(violation);
         bytes = bytes.saturating_add(row.message.len());
         if bytes > LARGEST {
             bytes = row.message.len();
@@ -162,24 +162,24 @@ pub(in crate::audit) fn digest(rows: &[Row]) -> u64 {
 }
 
 impl Row {
-    fn of(finding: Finding) -> Self {
-        let api_version = match finding.group.as_str() {
-            "" => finding.version,
-            group => format!("{group}/{}", finding.version),
+    fn of(violation: ReportedViolation) -> Self {
+        let api_version = match violation.group.as_str() {
+            "" => violation.version,
+            group => format!("{group}/{}", violation.version),
         };
         // What warns at the webhook warns here. `dryrun` decides what happens to requests, not whether a rule holds.
-        let result = if finding.action == "warn" { "warn" } else { "fail" };
+        let result = if violation.action == "warn" { "warn" } else { "fail" };
         Self {
-            policy: finding.constraint_kind,
-            rule: finding.constraint_name,
+            policy: violation.constraint_kind,
+            rule: violation.constraint_name,
             result: result.to_owned(),
-            message: cut(&finding.message, LONGEST),
-            properties: BTreeMap::from([("enforcementAction".to_owned(), finding.action)]),
+            message: cut(&violation.message, LONGEST),
+            properties: BTreeMap::from([("enforcementAction".to_owned(), violation.action)]),
             resources: vec![Subject {
                 api_version,
-                kind: finding.kind,
-                namespace: finding.namespace,
-                name: finding.name,
+                kind: violation.kind,
+                namespace: violation.namespace,
+                name: violation.name,
             }],
             ..Self::default()
         }
@@ -194,8 +194,8 @@ mod tests {
 
     use super::*;
 
-    fn finding(name: usize, message: &str) -> Finding {
-        Finding {
+    fn violation(name: usize, message: &str) -> ReportedViolation {
+        ReportedViolation {
             group: "apps".to_owned(),
             version: "v1".to_owned(),
             kind: "Deployment".to_owned(),
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn a_report_has_the_fields_that_other_tools_read() {
-        let warned = Finding { action: "warn".to_owned(), ..finding(2, "no owner") };
-        let made = reports(vec![finding(1, "no owner"), warned]);
+        let warned = ReportedViolation { action: "warn".to_owned(), ..violation(2, "no owner") };
+        let made = reports(vec![violation(1, "no owner"), warned]);
         let document = made[0].document(ReportFormat::Openreports, "shop", None);
         assert_eq!(made.len(), 1);
         assert_eq!(document["summary"], json!({"pass": 0, "fail": 1, "warn": 1, "error": 0, "skip": 0}));
@@ -233,13 +233,13 @@ mod tests {
     #[test]
     fn reports_stay_far_below_what_etcd_takes() {
         let long = "é".repeat(LONGEST);
-        let made = reports((0..100).map(|name| finding(name, &long)).collect());
+        let made = reports((0..100).map(|name| violation(name, &long)).collect());
         let size = |report: &PolicyReport| {
             report.document(ReportFormat::Openreports, "shop", None).to_string().len()
         };
         assert!(made.iter().all(|report| size(report) < 1024 * 1024));
         assert_eq!(made.iter().map(|report| report.rows.len()).sum::<usize>(), 100);
-        let made = reports((0..10_000).map(|name| finding(name, "x")).collect());
+        let made = reports((0..10_000).map(|name| violation(name, "x")).collect());
         assert!(made.iter().all(|report| size(report) < 256 * 1024));
     }
 
@@ -248,7 +248,7 @@ mod tests {
         fn every_violation_is_in_one_report_and_one_object_changes_few(
             names in prop::collection::hash_set(0_usize..2_000, 0..600), other in 0_usize..2_000,
         ) {
-            let of = |names: &HashSet<usize>| reports(names.iter().map(|name| finding(*name, "m")).collect());
+            let of = |names: &HashSet<usize>| reports(names.iter().map(|name| violation(*name, "m")).collect());
             let before = of(&names);
             let mut found: Vec<_> = before.iter().flat_map(|report| &report.rows).map(|row| row.resources[0].name.clone()).collect();
             let mut wanted: Vec<_> = names.iter().map(ToString::to_string).collect();

@@ -145,8 +145,8 @@ fn numbered(libs: &[String]) -> impl Iterator<Item = (String, &String)> {
 }
 
 fn to_v1(name: &str, text: &str) -> Result<String, String> {
-    let refused = |findings: rego_compat::Diagnostics| {
-        let texts = findings.iter().map(|found| format!("{name}:{}: {}", found.line, found.message));
+    let refused = |diagnostics: rego_compat::Diagnostics| {
+        let texts = diagnostics.iter().map(|found| format!("{name}:{}: {}", found.line, found.message));
         texts.collect::<Vec<_>>().join("; ")
     };
     Module::parse(name, text, RegoVersion::V0).and_then(|module| module.to_v1()).map_err(refused)

@@ -8,7 +8,7 @@ use constraint_framework::api::{
 };
 use constraint_framework::inventory::Reads;
 use regex::Regex;
-use rego_compat::{Module, RegoVersion, Rules, Segment};
+use rego_compat::{Module, RegoVersion, Restrictions, Segment};
 use serde_json::Value;
 
 use crate::cli::manifest::Manifest;
@@ -270,7 +270,8 @@ fn unindexed(rego: &RegoSource) -> Option<BTreeSet<String>> {
     }
     let package = modules.first()?.package().join(".");
     let compiled =
-        rego_compat::compile(&modules, &format!("data.{package}.violation"), &Rules::default()).ok()?;
+        rego_compat::compile(&modules, &format!("data.{package}.violation"), &Restrictions::default())
+            .ok()?;
     Some(Reads::of(&compiled)?.unindexed().map(kind_at).collect())
 }
 

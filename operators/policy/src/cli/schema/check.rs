@@ -14,7 +14,7 @@ pub(super) fn run(args: &CheckArgs, input: &mut Standard<'_>) -> Report {
         report.skipped.extend(reading.foreign);
         report.unread.extend(reading.unread);
         for source in &reading.sources {
-            let findings = match &source.content {
+            let diagnostics = match &source.content {
                 Content::Crd(crd) => check_crd(crd),
                 Content::Schema(schema) => {
                     check_structural(schema, &Options::default().status_subresource(args.status))
@@ -24,7 +24,7 @@ pub(super) fn run(args: &CheckArgs, input: &mut Standard<'_>) -> Report {
             let mut words = Vec::new();
             boolean_names(value, &mut String::new(), &mut words);
             let words = words.into_iter().map(|(pointer, name)| boolean_name(source, pointer, &name));
-            let kept = findings.into_iter().map(|finding| note(&finding, source)).chain(words);
+            let kept = diagnostics.into_iter().map(|diagnostic| note(&diagnostic, source)).chain(words);
             report.notes.extend(kept.filter(|note| note.level == Level::Error || !args.errors_only));
         }
     }
@@ -77,8 +77,8 @@ fn boolean_name(source: &Source, pointer: String, name: &str) -> Note {
     }
 }
 
-fn note(finding: &Diagnostic, source: &Source) -> Note {
-    let level = match finding.severity {
+fn note(diagnostic: &Diagnostic, source: &Source) -> Note {
+    let level = match diagnostic.severity {
         // The server drops these fields, with an error or a warning as the client asks.
         Severity::Decode | Severity::Error | Severity::UnknownField => Level::Error,
         Severity::Warning => Level::Warning,
@@ -90,8 +90,8 @@ fn note(finding: &Diagnostic, source: &Source) -> Note {
         line: source.line,
         subject: source.subject.clone(),
         level,
-        rule: finding.rule,
-        pointer: finding.pointer(),
-        text: finding.to_string(),
+        rule: diagnostic.rule,
+        pointer: diagnostic.pointer(),
+        text: diagnostic.to_string(),
     }
 }

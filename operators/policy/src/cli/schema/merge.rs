@@ -31,9 +31,9 @@ pub(super) fn run(args: &MergeArgs, input: &mut Standard<'_>) -> Result<Outcome,
         if args.structuralize {
             match structuralize(&schema, Style::default()) {
                 Ok(done) => schema = done.schema,
-                Err(obstacles) => report
+                Err(errors) => report
                     .notes
-                    .extend(obstacles.iter().map(|error| in_the_way(error, &source.file, source.line))),
+                    .extend(errors.iter().map(|error| in_the_way(error, &source.file, source.line))),
             }
         }
         for property in args.grant.iter().cloned().chain(at.names().first().cloned()) {

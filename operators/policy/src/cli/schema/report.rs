@@ -33,7 +33,7 @@ pub(super) enum Level {
     Error,
     Warning,
     Lint,
-    /// Worth knowing, and no finding.
+    /// Worth knowing, and no diagnostic.
     Note,
 }
 

@@ -276,7 +276,7 @@ fn rules_are_compiled() {
     assert_eq!(check(&with("self.size > 3")).code, 0);
     let ran = check(&with("self.sise > 3"));
     assert!(ran.code == 1 && ran.out.contains("undefined field 'sise'"), "{}", ran.out);
-    assert_eq!(ran.out.lines().count(), 1, "one finding a line: {}", ran.out);
+    assert_eq!(ran.out.lines().count(), 1, "one diagnostic a line: {}", ran.out);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::controller::duck;
-use crate::controller::points::{Obstacle, Points};
+use crate::controller::enforcement_points::{NotEnforced, Points};
 use crate::controller::status::{Outcome, pod_error, pod_errors, retried};
 
 use super::Ingest;
@@ -129,7 +129,7 @@ impl Ingest {
         let not_judged = self
             .not_judged()
             .or_else(|| self.outdated(&id.kind))
-            .or_else(|| self.unsynced(&id.kind).map(Obstacle::waits));
+            .or_else(|| self.unsynced(&id.kind).map(NotEnforced::waits));
         let without_template = is_without_template(error);
         let class = self.missing_template(&id.kind).filter(|_| without_template);
         let source = self.constraints_source(&id.kind).cloned();

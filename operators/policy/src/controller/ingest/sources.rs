@@ -58,7 +58,7 @@ enum State {
 }
 
 /// An answer of the API server: whether it serves a kind.
-pub(super) struct Look {
+pub(super) struct DiscoveryResult {
     gvk: GroupVersionKind,
     served: Served,
     attempt: u32,
@@ -171,7 +171,7 @@ impl Ingest {
                 let data = self.sync.source.child(&key, name);
                 data.list_begins();
                 kind.waiting.push(data);
-                self.looks.push(look(self.client.clone(), gvk, 0));
+                self.discoveries.push(discover(self.client.clone(), gvk, 0));
             }
         }
         self.sync.source.observe(&key, generation);
@@ -232,7 +232,7 @@ impl Ingest {
 
     /// A kind that is not served keeps no pod from becoming ready; it is watched as soon as it is served. A question
     /// that failed is asked again, and the pod is not ready meanwhile.
-    pub(super) fn on_look(&mut self, Look { gvk, served, attempt }: Look) {
+    pub(super) fn on_discovery(&mut self, DiscoveryResult { gvk, served, attempt }: DiscoveryResult) {
         let Some(kind) = self.sync.kinds.get_mut(&gvk_key(&gvk)).filter(|kind| kind.state == State::Listing)
         else {
             return;
@@ -245,10 +245,10 @@ impl Ingest {
                 self.lists.append(&mut kind.waiting);
                 self.report_sync();
             }
-            Served::No => self.looks.push(look(self.client.clone(), gvk, next)),
+            Served::No => self.discoveries.push(discover(self.client.clone(), gvk, next)),
             Served::Unknown(reason) => {
                 kind.waiting.iter().for_each(|source| source.list_fails(Failure::Transient, reason.clone()));
-                self.looks.push(look(self.client.clone(), gvk, next));
+                self.discoveries.push(discover(self.client.clone(), gvk, next));
             }
         }
     }
@@ -309,7 +309,11 @@ fn not_served(gvk: &GroupVersionKind) -> String {
 
 /// Asks whether the API server serves a kind, after a wait that grows with the attempts. Only an answer about the kind
 /// counts: a request that is refused or lost says nothing about it.
-fn look(client: kube::Client, gvk: GroupVersionKind, attempt: u32) -> BoxFuture<'static, Look> {
+fn discover(
+    client: kube::Client,
+    gvk: GroupVersionKind,
+    attempt: u32,
+) -> BoxFuture<'static, DiscoveryResult> {
     async move {
         if let Some(previous) = attempt.checked_sub(1) {
             let (first, longest) = LOOK;
@@ -321,7 +325,7 @@ fn look(client: kube::Client, gvk: GroupVersionKind, attempt: u32) -> BoxFuture<
             Err(error) if is_not_served(&error) => Served::No,
             Err(error) => Served::Unknown(reason(&error)),
         };
-        Look { gvk, served, attempt }
+        DiscoveryResult { gvk, served, attempt }
     }
     .boxed()
 }

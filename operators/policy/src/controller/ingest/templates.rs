@@ -1,4 +1,4 @@
-//! Templates: compiled, given a CRD, and only then asked for constraints. The CRDs are in `placing`.
+//! Templates: compiled, given a CRD, and only then asked for constraints. The CRDs are in `constraint_crd`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
 use crate::controller::crds::{Desired, fingerprint};
+use crate::controller::enforcement_points::{NotEnforced, Points};
 use crate::controller::kinds::parent_kind;
-use crate::controller::points::{Obstacle, Points};
 use crate::controller::status::{Outcome, pod_errors, template_detail};
 
 use super::Ingest;
@@ -225,11 +225,11 @@ impl Ingest {
 
     /// Returns why the constraints of a kind are not enforced by the present version of their template, if it is
     /// broken.
-    pub(super) fn outdated(&self, constraint_kind: &str) -> Option<Obstacle> {
+    pub(super) fn outdated(&self, constraint_kind: &str) -> Option<NotEnforced> {
         let known = self.templates.known.get(&constraint_kind.to_lowercase())?;
         (known.failed == Some(Failure::Permanent)).then(|| {
             let message = "the present version of its template cannot be ingested; the version before is in force in pods that have it";
-            Obstacle::lasts(message.to_owned())
+            NotEnforced::lasts(message.to_owned())
         })
     }
 }

@@ -10,7 +10,7 @@ use watch_manager::WatchManager;
 
 use crate::controller::{gauge_value, stale_watches};
 use crate::enforce::Records;
-use crate::handle::PolicyHandle;
+use crate::in_force::PolicyHandle;
 use crate::runtime::RunError;
 use crate::runtime::args::ServeArgs;
 use crate::runtime::health_routes::OperatorHealth;

@@ -8,7 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use rego_compat::{Coverage, Diagnostics, FileCoverage, Module, Range, RegoVersion, Rules, Silent, Suite};
+use rego_compat::{
+    Coverage, Diagnostics, FileCoverage, Module, Range, RegoVersion, Restrictions, Silent, Suite,
+};
 
 use super::{Question, VIOLATION};
 
@@ -24,7 +26,7 @@ impl Run {
     pub(super) fn of(question: &Question<'_>) -> Result<Self, Diagnostics> {
         let test = question.modules.first().map(test_of).transpose()?;
         let modules: Vec<_> = question.modules.iter().cloned().chain(test).collect();
-        let suite = Suite::compile_covered(&modules, &Rules::default())?;
+        let suite = Suite::compile_covered(&modules, &Restrictions::default())?;
         let mut coverage = Coverage::default();
         if let Some(test) = suite.tests().iter().find(|test| test.file == NAME) {
             let data = question.data_with(INPUT, question.input.clone());

@@ -10,7 +10,7 @@ use crate::value::{Object, Value};
 use super::der::{self, Reader};
 use super::host::is_domain;
 use super::{list_or_null, texts};
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 #[derive(Default)]
 pub(super) struct Alternatives {
@@ -21,7 +21,7 @@ pub(super) struct Alternatives {
 }
 
 /// A text in ASCII.
-pub(super) fn ascii(bytes: &[u8]) -> Result<String, Fault> {
+pub(super) fn ascii(bytes: &[u8]) -> Result<String, CallError> {
     if bytes.is_ascii() {
         return Ok(bytes.iter().map(|byte| char::from(*byte)).collect());
     }
@@ -46,7 +46,7 @@ pub(super) fn address(bytes: &[u8]) -> String {
 }
 
 impl Alternatives {
-    pub(super) fn read(mut value: Reader<'_>) -> Result<Self, Fault> {
+    pub(super) fn read(mut value: Reader<'_>) -> Result<Self, CallError> {
         let (mut list, mut found) = (value.read(der::SEQUENCE)?, Self::default());
         while !list.is_empty() {
             let name = list.any()?;

@@ -13,7 +13,7 @@ use super::name::{Name, Values, number};
 use super::public_key::{PublicKey, SubjectKey};
 use super::signature::Algorithm;
 use super::time::{moment, shown};
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 /// A certificate that could be read.
 pub(in super::super) struct Certificate {
@@ -33,13 +33,13 @@ pub(in super::super) struct Certificate {
     fields: Object,
 }
 
-fn malformed(part: &str) -> Fault {
+fn malformed(part: &str) -> CallError {
     format!("x509: malformed {part}")
 }
 
 impl Certificate {
     /// All the certificates that are one after the other in some bytes.
-    pub(super) fn read_all(bytes: &[u8]) -> Result<Vec<Self>, Fault> {
+    pub(super) fn read_all(bytes: &[u8]) -> Result<Vec<Self>, CallError> {
         let (mut reader, mut found) = (Reader(bytes), Vec::new());
         while !reader.is_empty() {
             found.push(Self::read(reader.element(der::SEQUENCE)?.raw)?);
@@ -48,7 +48,7 @@ impl Certificate {
     }
 
     /// Reads one certificate, with nothing behind it.
-    pub(super) fn read(raw: &[u8]) -> Result<Self, Fault> {
+    pub(super) fn read(raw: &[u8]) -> Result<Self, CallError> {
         let mut input = alone(raw)?;
         let signed = input.element(der::SEQUENCE)?.raw;
         let mut body = Reader(signed).read(der::SEQUENCE)?;
@@ -108,25 +108,25 @@ impl Certificate {
 }
 
 /// The content of a list that is all there is.
-fn alone(raw: &[u8]) -> Result<Reader<'_>, Fault> {
+fn alone(raw: &[u8]) -> Result<Reader<'_>, CallError> {
     let mut outer = Reader(raw);
     let content = outer.read(der::SEQUENCE)?;
     if outer.is_empty() { Ok(content) } else { Err("x509: trailing data".to_owned()) }
 }
 
 /// A name, and its bytes.
-fn name<'d>(body: &mut Reader<'d>) -> Result<(&'d [u8], Name), Fault> {
+fn name<'d>(body: &mut Reader<'d>) -> Result<(&'d [u8], Name), CallError> {
     let raw = body.element(der::SEQUENCE)?.raw;
     Ok((raw, Name::read(Reader(raw), Values::Texts)?))
 }
 
-fn serial(body: &mut Reader<'_>) -> Result<BigInt, Fault> {
+fn serial(body: &mut Reader<'_>) -> Result<BigInt, CallError> {
     let serial = body.integer()?;
     if serial.sign() == Sign::Minus { Err("x509: negative serial number".to_owned()) } else { Ok(serial) }
 }
 
 /// The algorithm of the signature, which stands inside and outside of what is signed.
-fn algorithm(body: &mut Reader<'_>, input: &mut Reader<'_>) -> Result<Algorithm, Fault> {
+fn algorithm(body: &mut Reader<'_>, input: &mut Reader<'_>) -> Result<Algorithm, CallError> {
     let inner = body.read(der::SEQUENCE)?;
     if inner.0 != input.read(der::SEQUENCE)?.0 {
         return Err("x509: inner and outer signature algorithm identifiers don't match".to_owned());
@@ -134,7 +134,7 @@ fn algorithm(body: &mut Reader<'_>, input: &mut Reader<'_>) -> Result<Algorithm,
     Algorithm::read(inner)
 }
 
-fn version(body: &mut Reader<'_>) -> Result<i64, Fault> {
+fn version(body: &mut Reader<'_>) -> Result<i64, CallError> {
     let version = match body.optional(der::wrapped(0))? {
         Some(mut wrapped) => {
             let version = wrapped.small(der::INTEGER)?;
@@ -152,7 +152,7 @@ fn version(body: &mut Reader<'_>) -> Result<i64, Fault> {
 }
 
 /// The extensions of a certificate of version 3, each once.
-fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'d>>, Fault> {
+fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'d>>, CallError> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     if version > 1 {
         body.optional(der::field(1))?;

@@ -8,7 +8,7 @@ use super::alternative::{address, ascii};
 use super::der::{self, Reader};
 use super::host::is_domain;
 use super::{base64, list_or_null, texts};
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 /// Names that are permitted, or excluded.
 #[derive(Default)]
@@ -27,13 +27,13 @@ pub(super) struct Constraints {
     pub(super) excluded: Subtrees,
 }
 
-fn invalid() -> Fault {
+fn invalid() -> CallError {
     "x509: invalid NameConstraints extension".to_owned()
 }
 
 impl Constraints {
     /// The constraints, and whether all kinds of names in them are known.
-    pub(super) fn read(mut value: Reader<'_>, critical: bool) -> Result<(Self, bool), Fault> {
+    pub(super) fn read(mut value: Reader<'_>, critical: bool) -> Result<(Self, bool), CallError> {
         let mut top = value.read(der::SEQUENCE)?;
         let (permitted, excluded) = (top.optional(der::wrapped(0))?, top.optional(der::wrapped(1))?);
         if !value.is_empty() || !top.is_empty() {
@@ -62,7 +62,7 @@ impl Constraints {
 }
 
 impl Subtrees {
-    fn read(mut trees: Reader<'_>) -> Result<(Self, bool), Fault> {
+    fn read(mut trees: Reader<'_>) -> Result<(Self, bool), CallError> {
         let (mut found, mut known) = (Self::default(), true);
         while !trees.is_empty() {
             let base = trees.read(der::SEQUENCE)?.any()?;
@@ -104,13 +104,13 @@ impl Subtrees {
     }
 }
 
-fn domain(bytes: &[u8]) -> Result<String, Fault> {
+fn domain(bytes: &[u8]) -> Result<String, CallError> {
     let text = ascii(bytes)?;
     if is_domain(bytes, true) { Ok(text) } else { Err(invalid()) }
 }
 
 /// An address and a mask, which is ones and then zeros.
-fn network(bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>), Fault> {
+fn network(bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>), CallError> {
     let (ip, mask) = bytes.split_at_checked(bytes.len() / 2).ok_or_else(invalid)?;
     let mut rest = mask.iter().skip_while(|byte| **byte == 0xff);
     let edge =

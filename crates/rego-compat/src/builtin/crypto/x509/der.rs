@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 pub(super) const BOOLEAN: u8 = 0x01;
 pub(super) const INTEGER: u8 = 0x02;
@@ -42,7 +42,7 @@ pub(super) struct Bits<'d> {
     padding: u8,
 }
 
-fn malformed() -> Fault {
+fn malformed() -> CallError {
     "x509: malformed certificate".to_owned()
 }
 
@@ -51,7 +51,7 @@ impl<'d> Reader<'d> {
         self.0.is_empty()
     }
 
-    pub(super) fn any(&mut self) -> Result<Element<'d>, Fault> {
+    pub(super) fn any(&mut self) -> Result<Element<'d>, CallError> {
         let (length, header) = self.header().ok_or_else(malformed)?;
         let total = length.checked_add(header).ok_or_else(malformed)?;
         let (raw, rest) = self.0.split_at_checked(total).ok_or_else(malformed)?;
@@ -76,12 +76,12 @@ impl<'d> Reader<'d> {
         shortest.then_some((length, count.checked_add(2)?))
     }
 
-    pub(super) fn element(&mut self, tag: u8) -> Result<Element<'d>, Fault> {
+    pub(super) fn element(&mut self, tag: u8) -> Result<Element<'d>, CallError> {
         let element = self.any()?;
         if element.tag == tag { Ok(element) } else { Err(malformed()) }
     }
 
-    pub(super) fn read(&mut self, tag: u8) -> Result<Self, Fault> {
+    pub(super) fn read(&mut self, tag: u8) -> Result<Self, CallError> {
         Ok(Self(self.element(tag)?.content))
     }
 
@@ -89,13 +89,13 @@ impl<'d> Reader<'d> {
         self.0.first() == Some(&tag)
     }
 
-    pub(super) fn optional(&mut self, tag: u8) -> Result<Option<Self>, Fault> {
+    pub(super) fn optional(&mut self, tag: u8) -> Result<Option<Self>, CallError> {
         if self.peeks(tag) { self.read(tag).map(Some) } else { Ok(None) }
     }
 
     /// Goes into an element that wraps one of another tag; whether it did. Go's `encoding/asn1` passes over one that
     /// wraps anything else, and does not compare the lengths of both.
-    pub(super) fn enters(&mut self, tag: u8, inside: u8) -> Result<bool, Fault> {
+    pub(super) fn enters(&mut self, tag: u8, inside: u8) -> Result<bool, CallError> {
         let Some(first) = self.0.first().filter(|first| **first & 0x1f != 0x1f) else { return Ok(false) };
         let (length, header) = self.header().ok_or_else(malformed)?;
         if *first != tag {
@@ -113,7 +113,7 @@ impl<'d> Reader<'d> {
         Ok(enters)
     }
 
-    pub(super) fn boolean(&mut self) -> Result<bool, Fault> {
+    pub(super) fn boolean(&mut self) -> Result<bool, CallError> {
         match self.read(BOOLEAN)?.0 {
             [0] => Ok(false),
             [0xff] => Ok(true),
@@ -121,11 +121,11 @@ impl<'d> Reader<'d> {
         }
     }
 
-    pub(super) fn integer(&mut self) -> Result<BigInt, Fault> {
+    pub(super) fn integer(&mut self) -> Result<BigInt, CallError> {
         self.integer_of(INTEGER)
     }
 
-    pub(super) fn integer_of(&mut self, tag: u8) -> Result<BigInt, Fault> {
+    pub(super) fn integer_of(&mut self, tag: u8) -> Result<BigInt, CallError> {
         let bytes = self.read(tag)?.0;
         match bytes {
             [] => Err(malformed()),
@@ -135,11 +135,11 @@ impl<'d> Reader<'d> {
         }
     }
 
-    pub(super) fn small(&mut self, tag: u8) -> Result<i64, Fault> {
+    pub(super) fn small(&mut self, tag: u8) -> Result<i64, CallError> {
         i64::try_from(self.integer_of(tag)?).map_err(|_| malformed())
     }
 
-    pub(super) fn bits(&mut self) -> Result<Bits<'d>, Fault> {
+    pub(super) fn bits(&mut self) -> Result<Bits<'d>, CallError> {
         let content = self.read(BIT_STRING)?.0;
         let (padding, bytes) = content.split_first().ok_or_else(malformed)?;
         let filled = bytes.last().is_none_or(|last| last.trailing_zeros() >= u32::from(*padding));
@@ -149,7 +149,7 @@ impl<'d> Reader<'d> {
         Ok(Bits { bytes, padding: *padding })
     }
 
-    pub(super) fn identifier(&mut self) -> Result<Vec<u32>, Fault> {
+    pub(super) fn identifier(&mut self) -> Result<Vec<u32>, CallError> {
         identifier(self.read(OBJECT_IDENTIFIER)?.0).ok_or_else(malformed)
     }
 }

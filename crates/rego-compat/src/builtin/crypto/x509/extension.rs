@@ -13,7 +13,7 @@ use super::constraint::Constraints;
 use super::der::{self, Reader};
 use super::name::identifier;
 use super::{base64, list_or_null, texts};
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 /// An extension as it stands there.
 pub(super) struct Extension<'d> {
@@ -23,7 +23,7 @@ pub(super) struct Extension<'d> {
 }
 
 impl<'d> Extension<'d> {
-    pub(super) fn read(mut reader: Reader<'d>) -> Result<Self, Fault> {
+    pub(super) fn read(mut reader: Reader<'d>) -> Result<Self, CallError> {
         let id = reader.identifier()?;
         let critical = reader.peeks(der::BOOLEAN) && reader.boolean()?;
         Ok(Self { id, critical, value: reader.read(der::OCTET_STRING)?.0 })
@@ -38,7 +38,7 @@ impl<'d> Extension<'d> {
         fields.into_iter().map(|(name, value)| (Value::from(name), value)).collect::<Object>().into_value()
     }
 
-    fn must_not_be_critical(&self) -> Result<(), Fault> {
+    fn must_not_be_critical(&self) -> Result<(), CallError> {
         if self.critical {
             Err("x509: an extension is incorrectly marked critical".to_owned())
         } else {
@@ -86,7 +86,7 @@ pub(super) struct Extensions {
 }
 
 impl Extensions {
-    pub(super) fn of(found: Vec<Extension<'_>>) -> Result<Self, Fault> {
+    pub(super) fn of(found: Vec<Extension<'_>>) -> Result<Self, CallError> {
         let mut all = Self::default();
         for extension in found {
             all.list.push(extension.to_value());
@@ -99,7 +99,7 @@ impl Extensions {
     }
 
     /// Reads an extension; whether all of it was understood.
-    fn take(&mut self, extension: &Extension<'_>) -> Result<bool, Fault> {
+    fn take(&mut self, extension: &Extension<'_>) -> Result<bool, CallError> {
         let mut value = Reader(extension.value);
         match extension.id.as_slice() {
             [2, 5, 29, 14] => {
@@ -142,7 +142,7 @@ impl Extensions {
         Ok(true)
     }
 
-    fn take_policy_constraints(&mut self, mut value: Reader<'_>) -> Result<(), Fault> {
+    fn take_policy_constraints(&mut self, mut value: Reader<'_>) -> Result<(), CallError> {
         let mut list = value.read(der::SEQUENCE)?;
         if list.peeks(der::field(0)) {
             self.require_explicit = Skip(Some(list.small(der::field(0))?));
@@ -153,7 +153,7 @@ impl Extensions {
         Ok(())
     }
 
-    fn take_usages(&mut self, mut value: Reader<'_>) -> Result<(), Fault> {
+    fn take_usages(&mut self, mut value: Reader<'_>) -> Result<(), CallError> {
         let mut list = value.read(der::SEQUENCE)?;
         while !list.is_empty() {
             let id = list.identifier()?;
@@ -165,7 +165,7 @@ impl Extensions {
         Ok(())
     }
 
-    fn take_information(&mut self, mut value: Reader<'_>) -> Result<(), Fault> {
+    fn take_information(&mut self, mut value: Reader<'_>) -> Result<(), CallError> {
         let mut list = value.read(der::SEQUENCE)?;
         while !list.is_empty() {
             let mut entry = list.read(der::SEQUENCE)?;
@@ -219,7 +219,7 @@ impl Extensions {
     }
 }
 
-fn basic(mut value: Reader<'_>) -> Result<(bool, i64), Fault> {
+fn basic(mut value: Reader<'_>) -> Result<(bool, i64), CallError> {
     let mut list = value.read(der::SEQUENCE)?;
     let authority = list.peeks(der::BOOLEAN) && list.boolean()?;
     let length =
@@ -227,7 +227,7 @@ fn basic(mut value: Reader<'_>) -> Result<(bool, i64), Fault> {
     if length < 0 { Err("x509: invalid basic constraints".to_owned()) } else { Ok((authority, length)) }
 }
 
-fn revocations(mut value: Reader<'_>) -> Result<Vec<String>, Fault> {
+fn revocations(mut value: Reader<'_>) -> Result<Vec<String>, CallError> {
     let (mut list, mut found) = (value.read(der::SEQUENCE)?, Vec::new());
     while !list.is_empty() {
         let mut point = list.read(der::SEQUENCE)?;
@@ -240,7 +240,7 @@ fn revocations(mut value: Reader<'_>) -> Result<Vec<String>, Fault> {
     Ok(found)
 }
 
-fn policies(mut value: Reader<'_>) -> Result<Vec<Vec<u8>>, Fault> {
+fn policies(mut value: Reader<'_>) -> Result<Vec<Vec<u8>>, CallError> {
     let (mut list, mut found, mut seen) = (value.read(der::SEQUENCE)?, Vec::new(), BTreeSet::new());
     while !list.is_empty() {
         let policy = list.read(der::SEQUENCE)?.read(der::OBJECT_IDENTIFIER)?.0;
@@ -263,7 +263,7 @@ fn is_identifier(bytes: &[u8]) -> bool {
 /// A policy above, and what it is below.
 type Mapping = (Vec<u8>, Vec<u8>);
 
-fn mappings(mut value: Reader<'_>) -> Result<Vec<Mapping>, Fault> {
+fn mappings(mut value: Reader<'_>) -> Result<Vec<Mapping>, CallError> {
     let (mut list, mut found) = (value.read(der::SEQUENCE)?, Vec::new());
     while !list.is_empty() {
         let mut pair = list.read(der::SEQUENCE)?;

@@ -9,7 +9,7 @@ use crate::value::{Number, Object, Value};
 use super::der::{self, Reader};
 use super::time::{moment, shown};
 use super::{base64, list_or_null, texts};
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 /// The attributes of a name, in order, each with its value as JSON.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(super) enum Values {
 
 impl Name {
     /// Reads the content of a name.
-    pub(super) fn read(mut raw: Reader<'_>, values: Values) -> Result<Self, Fault> {
+    pub(super) fn read(mut raw: Reader<'_>, values: Values) -> Result<Self, CallError> {
         let mut attributes = Vec::new();
         let mut sets = raw.read(der::SEQUENCE)?;
         while !sets.is_empty() {
@@ -71,7 +71,7 @@ pub(super) fn type_and_value(kind: &[u32], value: &Value) -> Value {
 }
 
 /// An identifier and a value.
-pub(super) fn attribute(mut pair: Reader<'_>, values: Values) -> Result<(Vec<u32>, Value), Fault> {
+pub(super) fn attribute(mut pair: Reader<'_>, values: Values) -> Result<(Vec<u32>, Value), CallError> {
     let kind = pair.identifier()?;
     let element = pair.any()?;
     let value = match values {
@@ -82,7 +82,7 @@ pub(super) fn attribute(mut pair: Reader<'_>, values: Values) -> Result<(Vec<u32
 }
 
 /// Decodes an element of any type as Go does.
-fn any(tag: u8, content: &[u8], raw: &[u8]) -> Result<Value, Fault> {
+fn any(tag: u8, content: &[u8], raw: &[u8]) -> Result<Value, CallError> {
     Ok(match tag {
         der::INTEGER => Value::Number(Number::from(Reader(raw).small(der::INTEGER)?)),
         der::OCTET_STRING => base64(content),
@@ -94,7 +94,7 @@ fn any(tag: u8, content: &[u8], raw: &[u8]) -> Result<Value, Fault> {
     })
 }
 
-fn text(tag: u8, content: &[u8]) -> Result<String, Fault> {
+fn text(tag: u8, content: &[u8]) -> Result<String, CallError> {
     let ascii = |valid: fn(&u8) -> bool| {
         let fits = content.iter().all(valid);
         fits.then(|| content.iter().map(|byte| char::from(*byte)).collect::<String>())

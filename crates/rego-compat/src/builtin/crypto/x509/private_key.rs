@@ -11,7 +11,7 @@ use super::curve::Curve;
 use super::der::{self, Reader};
 use super::name::number;
 use super::public_key::{PublicKey, coordinates, unsigned};
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 /// A key with its public part.
 pub(super) enum PrivateKey {
@@ -43,13 +43,13 @@ pub(super) struct Rsa {
 /// The modulus beyond which a key is not looked at: checking it takes too long.
 const MOST_BITS: u64 = 8_192;
 
-fn invalid() -> Fault {
+fn invalid() -> CallError {
     "x509: failed to parse private key".to_owned()
 }
 
 impl PrivateKey {
     /// `RSA PRIVATE KEY`.
-    pub(super) fn pkcs1(raw: &[u8]) -> Result<Self, Fault> {
+    pub(super) fn pkcs1(raw: &[u8]) -> Result<Self, CallError> {
         let mut outer = Reader(raw);
         let mut list = outer.read(der::SEQUENCE)?;
         if !outer.is_empty() || list.small(der::INTEGER)? > 1 {
@@ -71,7 +71,7 @@ impl PrivateKey {
     }
 
     /// `PRIVATE KEY`.
-    pub(super) fn pkcs8(raw: &[u8]) -> Result<Self, Fault> {
+    pub(super) fn pkcs8(raw: &[u8]) -> Result<Self, CallError> {
         let mut list = Reader(raw).read(der::SEQUENCE)?;
         list.small(der::INTEGER)?;
         let mut algorithm = list.read(der::SEQUENCE)?;
@@ -95,11 +95,11 @@ impl PrivateKey {
     }
 
     /// `EC PRIVATE KEY`.
-    pub(super) fn sec1(raw: &[u8]) -> Result<Self, Fault> {
+    pub(super) fn sec1(raw: &[u8]) -> Result<Self, CallError> {
         Self::elliptic(raw, None)
     }
 
-    fn elliptic(raw: &[u8], named: Option<Vec<u32>>) -> Result<Self, Fault> {
+    fn elliptic(raw: &[u8], named: Option<Vec<u32>>) -> Result<Self, CallError> {
         let mut list = Reader(raw).read(der::SEQUENCE)?;
         if list.small(der::INTEGER)? != 1 {
             return Err(invalid());
@@ -121,7 +121,7 @@ impl PrivateKey {
     }
 
     /// A key in any of the structures.
-    pub(super) fn any(raw: &[u8]) -> Result<Self, Fault> {
+    pub(super) fn any(raw: &[u8]) -> Result<Self, CallError> {
         Self::pkcs1(raw).or_else(|_| Self::pkcs8(raw)).or_else(|_| Self::sec1(raw))
     }
 
@@ -151,7 +151,7 @@ impl PrivateKey {
     }
 
     /// The JSON web key.
-    pub(super) fn to_web_key(&self) -> Result<Value, Fault> {
+    pub(super) fn to_web_key(&self) -> Result<Value, CallError> {
         let text = |bytes: &[u8]| BASE64URL_NOPAD.encode(bytes);
         let fields = match self {
             Self::Rsa(key) => key.web_fields(),

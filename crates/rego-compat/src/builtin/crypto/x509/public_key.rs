@@ -8,7 +8,7 @@ use super::base64;
 use super::curve::Curve;
 use super::der::{self, Reader};
 use super::name::number;
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 /// A key, by its algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct SubjectKey {
 
 impl SubjectKey {
     /// Reads the content of a subject's public key.
-    pub(super) fn read(mut info: Reader<'_>) -> Result<Self, Fault> {
+    pub(super) fn read(mut info: Reader<'_>) -> Result<Self, CallError> {
         let mut algorithm = info.read(der::SEQUENCE)?;
         let identifier = algorithm.identifier()?;
         let parameters = if algorithm.is_empty() { &[] } else { algorithm.any()?.raw };
@@ -52,7 +52,7 @@ impl SubjectKey {
     }
 }
 
-fn rsa(parameters: &[u8], bits: &[u8]) -> Result<PublicKey, Fault> {
+fn rsa(parameters: &[u8], bits: &[u8]) -> Result<PublicKey, CallError> {
     if parameters != [5, 0] {
         return Err("x509: RSA key missing NULL parameters".to_owned());
     }
@@ -65,7 +65,7 @@ fn rsa(parameters: &[u8], bits: &[u8]) -> Result<PublicKey, Fault> {
     Ok(PublicKey::Rsa { modulus, exponent })
 }
 
-fn dsa(parameters: &[u8], bits: &[u8]) -> Result<PublicKey, Fault> {
+fn dsa(parameters: &[u8], bits: &[u8]) -> Result<PublicKey, CallError> {
     let key = Reader(bits).integer()?;
     let mut read = Reader(parameters).read(der::SEQUENCE)?;
     let parameters = [read.integer()?, read.integer()?, read.integer()?];
@@ -75,7 +75,7 @@ fn dsa(parameters: &[u8], bits: &[u8]) -> Result<PublicKey, Fault> {
     Ok(PublicKey::Dsa { parameters, key })
 }
 
-fn elliptic(parameters: &[u8], point: Vec<u8>) -> Result<PublicKey, Fault> {
+fn elliptic(parameters: &[u8], point: Vec<u8>) -> Result<PublicKey, CallError> {
     let curve = Curve::of(&Reader(parameters).identifier()?).ok_or("x509: unsupported elliptic curve")?;
     if !curve.has(&point) {
         return Err("x509: the point is not on its curve".to_owned());

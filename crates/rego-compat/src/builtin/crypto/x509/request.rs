@@ -12,12 +12,12 @@ use super::list_or_null;
 use super::name::{Name, Values, attribute, identifier, type_and_value};
 use super::public_key::SubjectKey;
 use super::signature::Algorithm;
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 const EXTENSION_REQUEST: &[u32] = &[1, 2, 840, 113_549, 1, 9, 14];
 
 /// A request as Go's structure.
-pub(super) fn read(raw: &[u8]) -> Result<Value, Fault> {
+pub(super) fn read(raw: &[u8]) -> Result<Value, CallError> {
     let mut outer = Reader(raw);
     let mut input = outer.read(der::SEQUENCE)?;
     if !outer.is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn read(raw: &[u8]) -> Result<Value, Fault> {
 }
 
 /// The attributes that are sets of lists of pairs; others are passed over.
-fn readable(mut attributes: Reader<'_>) -> Result<Vec<Value>, Fault> {
+fn readable(mut attributes: Reader<'_>) -> Result<Vec<Value>, CallError> {
     let mut found = Vec::new();
     while !attributes.is_empty() {
         let element = attributes.any()?;
@@ -66,7 +66,7 @@ fn readable(mut attributes: Reader<'_>) -> Result<Vec<Value>, Fault> {
     Ok(found)
 }
 
-fn pairs(mut raw: Reader<'_>) -> Result<Value, Fault> {
+fn pairs(mut raw: Reader<'_>) -> Result<Value, CallError> {
     let mut pair = raw.read(der::SEQUENCE)?;
     let kind = pair.identifier()?;
     let (mut set, mut lists) = (pair.read(der::SET)?, Vec::new());
@@ -83,7 +83,7 @@ fn pairs(mut raw: Reader<'_>) -> Result<Value, Fault> {
 }
 
 /// The extensions that are asked for.
-fn requested(mut attributes: Reader<'_>) -> Result<Vec<Extension<'_>>, Fault> {
+fn requested(mut attributes: Reader<'_>) -> Result<Vec<Extension<'_>>, CallError> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     while !attributes.is_empty() {
         let element = attributes.any()?;
@@ -101,7 +101,7 @@ fn requested(mut attributes: Reader<'_>) -> Result<Vec<Extension<'_>>, Fault> {
 }
 
 /// The values of an attribute that asks for extensions.
-fn values_of(mut raw: Reader<'_>) -> Result<Reader<'_>, Fault> {
+fn values_of(mut raw: Reader<'_>) -> Result<Reader<'_>, CallError> {
     let mut pair = raw.read(der::SEQUENCE)?;
     let kind = pair.identifier()?;
     let values = pair.read(der::SET)?;

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256, Sha384, Sha512};
 
 use super::der::{self, Reader};
 use super::public_key::PublicKey;
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hash {
@@ -30,7 +30,7 @@ const NULL: &[u8] = &[5, 0];
 
 impl Algorithm {
     /// Reads the content of an algorithm's identifier.
-    pub(super) fn read(mut reader: Reader<'_>) -> Result<Self, Fault> {
+    pub(super) fn read(mut reader: Reader<'_>) -> Result<Self, CallError> {
         let identifier = reader.identifier()?;
         let parameters = if reader.is_empty() { &[] } else { reader.any()?.raw };
         Ok(match identifier.as_slice() {

@@ -5,10 +5,10 @@ use go_compat::time::{Civil, RFC3339_NANO, Time};
 use crate::value::Value;
 
 use super::der::{self, Reader};
-use crate::builtin::operand::Fault;
+use crate::builtin::operand::CallError;
 
 /// Seconds since 1970, and the seconds that the clock it is given by is ahead of UTC.
-pub(super) fn moment(reader: &mut Reader<'_>) -> Result<(i64, i64), Fault> {
+pub(super) fn moment(reader: &mut Reader<'_>) -> Result<(i64, i64), CallError> {
     let unreadable = || "x509: malformed time".to_owned();
     let text = |content: &[u8]| String::from_utf8(content.to_vec()).map_err(|_| unreadable());
     if reader.peeks(der::UTC_TIME) {

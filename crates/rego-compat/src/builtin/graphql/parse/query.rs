@@ -5,10 +5,10 @@ use super::super::ast::{
     Selections, Spread, Type, Variable, kind,
 };
 use super::super::token::Token;
-use super::{Halt, Parser};
+use super::{Error, Parser};
 
 impl Parser<'_> {
-    pub(super) fn query_document(mut self) -> Result<QueryDocument, Halt> {
+    pub(super) fn query_document(mut self) -> Result<QueryDocument, Error> {
         let mut document = QueryDocument::default();
         loop {
             match self.peek() {
@@ -25,14 +25,14 @@ impl Parser<'_> {
                 Some(Token::Name(word)) => match word.as_str() {
                     "query" | "mutation" | "subscription" => document.operations.push(self.operation()?),
                     "fragment" => document.fragments.push(self.fragment()?),
-                    _ => return Err(Halt::Invalid),
+                    _ => return Err(Error::Invalid),
                 },
-                Some(_) => return Err(Halt::Invalid),
+                Some(_) => return Err(Error::Invalid),
             }
         }
     }
 
-    fn operation(&mut self) -> Result<Operation, Halt> {
+    fn operation(&mut self) -> Result<Operation, Error> {
         let comment = self.comment.clone();
         let kind = self.name()?;
         let name = if self.is_name() { self.name()? } else { String::new() };
@@ -46,7 +46,7 @@ impl Parser<'_> {
         })
     }
 
-    fn fragment(&mut self) -> Result<Fragment, Halt> {
+    fn fragment(&mut self) -> Result<Fragment, Error> {
         let comment = self.comment.clone();
         self.keyword("fragment")?;
         let name = self.fragment_name()?;
@@ -62,15 +62,15 @@ impl Parser<'_> {
         })
     }
 
-    fn fragment_name(&mut self) -> Result<String, Halt> {
-        if self.says("on") { Err(Halt::Invalid) } else { self.name() }
+    fn fragment_name(&mut self) -> Result<String, Error> {
+        if self.says("on") { Err(Error::Invalid) } else { self.name() }
     }
 
-    fn variables(&mut self) -> Result<Vec<Variable>, Halt> {
+    fn variables(&mut self) -> Result<Vec<Variable>, Error> {
         Ok(self.some(['(', ')'], Self::variable)?.0)
     }
 
-    fn variable(&mut self) -> Result<Variable, Halt> {
+    fn variable(&mut self) -> Result<Variable, Error> {
         let comment = self.comment.clone();
         self.expect('$')?;
         let name = self.name()?;
@@ -81,22 +81,22 @@ impl Parser<'_> {
     }
 
     /// `= 1`
-    pub(super) fn default(&mut self) -> Result<Option<Box<Literal>>, Halt> {
+    pub(super) fn default(&mut self) -> Result<Option<Box<Literal>>, Error> {
         if self.skip('=') { self.literal(true).map(|literal| Some(Box::new(literal))) } else { Ok(None) }
     }
 
-    fn selections(&mut self) -> Result<Selections, Halt> {
+    fn selections(&mut self) -> Result<Selections, Error> {
         if !self.is('{') {
-            return Err(Halt::Invalid);
+            return Err(Error::Invalid);
         }
         Ok(Selections(self.some(['{', '}'], Self::selection)?.0))
     }
 
-    fn selection(&mut self) -> Result<Selection, Halt> {
+    fn selection(&mut self) -> Result<Selection, Error> {
         if self.peek() == Some(&Token::Spread) { self.spread() } else { self.field().map(Selection::Field) }
     }
 
-    fn field(&mut self) -> Result<Field, Halt> {
+    fn field(&mut self) -> Result<Field, Error> {
         let comment = self.comment.clone();
         let alias = self.name()?;
         let name = if self.skip(':') { self.name()? } else { alias.clone() };
@@ -106,7 +106,7 @@ impl Parser<'_> {
         Ok(Field { alias, name, arguments, directives, selections, comment })
     }
 
-    fn spread(&mut self) -> Result<Selection, Halt> {
+    fn spread(&mut self) -> Result<Selection, Error> {
         let comment = self.comment.clone();
         self.next();
         if self.is_name() && !self.says("on") {
@@ -122,18 +122,18 @@ impl Parser<'_> {
         Ok(Selection::Inline(Inline { condition, directives, selections: self.selections()?, comment }))
     }
 
-    fn arguments(&mut self, constant: bool) -> Result<Vec<Argument>, Halt> {
+    fn arguments(&mut self, constant: bool) -> Result<Vec<Argument>, Error> {
         Ok(self.some(['(', ')'], |parser| parser.argument(constant))?.0)
     }
 
-    fn argument(&mut self, constant: bool) -> Result<Argument, Halt> {
+    fn argument(&mut self, constant: bool) -> Result<Argument, Error> {
         let comment = self.comment.clone();
         let name = self.name()?;
         self.expect(':')?;
         Ok(Argument { name, value: Some(Box::new(self.literal(constant)?)), comment })
     }
 
-    pub(super) fn directives(&mut self, constant: bool) -> Result<Vec<Directive>, Halt> {
+    pub(super) fn directives(&mut self, constant: bool) -> Result<Vec<Directive>, Error> {
         let mut directives = Vec::new();
         while self.skip('@') {
             let name = self.name()?;
@@ -142,7 +142,7 @@ impl Parser<'_> {
         Ok(directives)
     }
 
-    pub(super) fn type_reference(&mut self) -> Result<Type, Halt> {
+    pub(super) fn type_reference(&mut self) -> Result<Type, Error> {
         self.meter.check_stack()?;
         let mut kind = Type::default();
         if self.skip('[') {
@@ -156,10 +156,10 @@ impl Parser<'_> {
     }
 
     /// A value. Only lists and objects keep the comment before them.
-    fn literal(&mut self, constant: bool) -> Result<Literal, Halt> {
+    fn literal(&mut self, constant: bool) -> Result<Literal, Error> {
         self.meter.check_stack()?;
         let comment = self.comment.clone();
-        let (kind, raw) = match self.next().ok_or(Halt::Invalid)? {
+        let (kind, raw) = match self.next().ok_or(Error::Invalid)? {
             Token::Sign('[') => {
                 let mut children = Vec::new();
                 while !self.skip(']') {
@@ -185,12 +185,12 @@ impl Parser<'_> {
                 "null" => (kind::NULL, raw),
                 _ => (kind::ENUM, raw),
             },
-            _ => return Err(Halt::Invalid),
+            _ => return Err(Error::Invalid),
         };
         Ok(Literal { raw, kind, ..Literal::default() })
     }
 
-    fn child(&mut self, constant: bool) -> Result<Child, Halt> {
+    fn child(&mut self, constant: bool) -> Result<Child, Error> {
         let comment = self.comment.clone();
         let name = self.name()?;
         self.expect(':')?;

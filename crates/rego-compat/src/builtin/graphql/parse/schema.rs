@@ -5,7 +5,7 @@ use super::super::ast::{
     SchemaDefinition, SchemaDocument,
 };
 use super::super::token::Token;
-use super::{Halt, Parser};
+use super::{Error, Parser};
 
 /// A text before a definition, and the comment before the text.
 type Description = (String, Remark);
@@ -33,17 +33,17 @@ const LOCATIONS: [&str; 19] = [
 ];
 
 impl Parser<'_> {
-    pub(super) fn schema_document(mut self) -> Result<SchemaDocument, Halt> {
+    pub(super) fn schema_document(mut self) -> Result<SchemaDocument, Error> {
         let mut document = SchemaDocument::default();
         while self.peek().is_some() {
             let description = self.description();
-            let Some(Token::Name(word)) = self.peek() else { return Err(Halt::Invalid) };
+            let Some(Token::Name(word)) = self.peek() else { return Err(Error::Invalid) };
             match word.clone().as_str() {
                 "schema" => document.schema.push(self.schema_definition(description)?),
                 "directive" => document.directives.push(self.directive_definition(description)?),
                 "extend" => {
                     if !description.0.is_empty() {
-                        return Err(Halt::Invalid);
+                        return Err(Error::Invalid);
                     }
                     self.extension(&mut document)?;
                 }
@@ -74,7 +74,7 @@ impl Parser<'_> {
         if description.0.is_empty() { Description::default() } else { description }
     }
 
-    fn schema_definition(&mut self, description: Description) -> Result<SchemaDefinition, Halt> {
+    fn schema_definition(&mut self, description: Description) -> Result<SchemaDefinition, Error> {
         let after = self.comment.clone();
         self.keyword("schema")?;
         let directives = self.directives(true)?;
@@ -83,28 +83,28 @@ impl Parser<'_> {
         Ok(SchemaDefinition { description, directives, operations, before, after, end })
     }
 
-    fn operation_type(&mut self) -> Result<OperationType, Halt> {
+    fn operation_type(&mut self) -> Result<OperationType, Error> {
         let comment = self.comment.clone();
         // Whatever says the word counts.
         let operation = match self.next() {
             Some(Token::Name(word) | Token::Text(word) | Token::Block(word)) => word,
-            _ => return Err(Halt::Invalid),
+            _ => return Err(Error::Invalid),
         };
         if !matches!(operation.as_str(), "query" | "mutation" | "subscription") {
-            return Err(Halt::Invalid);
+            return Err(Error::Invalid);
         }
         self.expect(':')?;
         Ok(OperationType { operation, name: self.name()?, comment })
     }
 
-    fn extension(&mut self, document: &mut SchemaDocument) -> Result<(), Halt> {
+    fn extension(&mut self, document: &mut SchemaDocument) -> Result<(), Error> {
         let after = self.comment.clone();
         self.keyword("extend")?;
         // A text that says the kind is refused behind its kind.
         if self.says("schema") {
             let definition = SchemaDefinition { after, ..self.schema_definition(Description::default())? };
             if definition.directives.is_empty() && definition.operations.is_empty() {
-                return Err(Halt::Invalid);
+                return Err(Error::Invalid);
             }
             document.schema_extensions.push(definition);
             return Ok(());
@@ -116,7 +116,7 @@ impl Parser<'_> {
             && definition.values.is_empty()
             && definition.interfaces.is_empty();
         if says_nothing {
-            return Err(Halt::Invalid);
+            return Err(Error::Invalid);
         }
         document.extensions.push(definition);
         Ok(())
@@ -127,7 +127,7 @@ impl Parser<'_> {
         description: Description,
         after: Remark,
         is_extension: bool,
-    ) -> Result<Definition, Halt> {
+    ) -> Result<Definition, Error> {
         let word = self.name()?;
         let kind = match word.as_str() {
             "scalar" => "SCALAR",
@@ -136,7 +136,7 @@ impl Parser<'_> {
             "union" => "UNION",
             "enum" => "ENUM",
             "input" => "INPUT_OBJECT",
-            _ => return Err(Halt::Invalid),
+            _ => return Err(Error::Invalid),
         };
         let (description, before) = description;
         let mut definition =
@@ -163,7 +163,7 @@ impl Parser<'_> {
         Ok(definition)
     }
 
-    fn interfaces(&mut self) -> Result<Vec<String>, Halt> {
+    fn interfaces(&mut self) -> Result<Vec<String>, Error> {
         let mut names = Vec::new();
         if self.says("implements") {
             self.next();
@@ -176,7 +176,7 @@ impl Parser<'_> {
         Ok(names)
     }
 
-    fn members(&mut self) -> Result<Vec<String>, Halt> {
+    fn members(&mut self) -> Result<Vec<String>, Error> {
         let mut names = Vec::new();
         if self.skip('=') {
             self.skip('|');
@@ -188,7 +188,7 @@ impl Parser<'_> {
         Ok(names)
     }
 
-    fn field_definition(&mut self, is_input: bool) -> Result<FieldDefinition, Halt> {
+    fn field_definition(&mut self, is_input: bool) -> Result<FieldDefinition, Error> {
         let (description, before) = self.inner_description();
         let after = self.comment.clone();
         let name = self.name()?;
@@ -200,7 +200,7 @@ impl Parser<'_> {
         Ok(FieldDefinition { description, name, arguments, default, kind, directives, before, after })
     }
 
-    fn argument_definitions(&mut self) -> Result<Vec<ArgumentDefinition>, Halt> {
+    fn argument_definitions(&mut self) -> Result<Vec<ArgumentDefinition>, Error> {
         let read = |parser: &mut Self| {
             let field = parser.field_definition(true)?;
             Ok(ArgumentDefinition {
@@ -216,14 +216,14 @@ impl Parser<'_> {
         Ok(self.some(['(', ')'], read)?.0)
     }
 
-    fn enum_value(&mut self) -> Result<EnumValue, Halt> {
+    fn enum_value(&mut self) -> Result<EnumValue, Error> {
         let (description, before) = self.inner_description();
         let after = self.comment.clone();
         let name = self.name()?;
         Ok(EnumValue { description, name, directives: self.directives(true)?, before, after })
     }
 
-    fn directive_definition(&mut self, description: Description) -> Result<DirectiveDefinition, Halt> {
+    fn directive_definition(&mut self, description: Description) -> Result<DirectiveDefinition, Error> {
         let after = self.comment.clone();
         self.keyword("directive")?;
         self.expect('@')?;
@@ -243,8 +243,8 @@ impl Parser<'_> {
         Ok(DirectiveDefinition { description, name, arguments, locations, repeatable, before, after })
     }
 
-    fn location(&mut self) -> Result<String, Halt> {
+    fn location(&mut self) -> Result<String, Error> {
         let name = self.name()?;
-        if LOCATIONS.contains(&name.as_str()) { Ok(name) } else { Err(Halt::Invalid) }
+        if LOCATIONS.contains(&name.as_str()) { Ok(name) } else { Err(Error::Invalid) }
     }
 }

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use crate::meter::Meter;
 
 use super::super::ast::{Definition, FieldDefinition, Type};
-use super::{Halt, Schema, name_is_free};
+use super::{Error, Schema, name_is_free};
 
-fn require(holds: bool) -> Result<(), Halt> {
-    if holds { Ok(()) } else { Err(Halt::Invalid) }
+fn require(holds: bool) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::Invalid) }
 }
 
 impl Schema {
-    pub(super) fn check_definition(&self, definition: &Definition, meter: &Meter) -> Result<(), Halt> {
+    pub(super) fn check_definition(&self, definition: &Definition, meter: &Meter) -> Result<(), Error> {
         let kind = definition.kind.as_str();
         let location = if kind == "INPUT_OBJECT" { "INPUT_FIELD_DEFINITION" } else { "FIELD_DEFINITION" };
         for field in &definition.fields {
@@ -40,7 +40,7 @@ impl Schema {
     }
 
     /// Checks that a type has what its kind must have.
-    fn check_kind(&self, definition: &Definition, meter: &Meter) -> Result<(), Halt> {
+    fn check_kind(&self, definition: &Definition, meter: &Meter) -> Result<(), Error> {
         let kinds_fit = |fits: fn(&Definition) -> bool| {
             let kind = |field: &FieldDefinition| self.definition_of(field.kind.as_deref()).is_none_or(fits);
             definition.fields.iter().all(kind)
@@ -67,18 +67,18 @@ impl Schema {
     }
 
     /// A type has all fields of what it implements, and implements what that does.
-    fn check_interface(&self, definition: &Definition, name: &str, meter: &Meter) -> Result<(), Halt> {
+    fn check_interface(&self, definition: &Definition, name: &str, meter: &Meter) -> Result<(), Error> {
         let interface = self.definition(name).filter(|interface| interface.kind == "INTERFACE");
-        let interface = interface.ok_or(Halt::Invalid)?;
+        let interface = interface.ok_or(Error::Invalid)?;
         for required in &interface.fields {
             meter.spend(u64::try_from(definition.fields.len()).unwrap_or(u64::MAX).saturating_add(4))?;
-            let found = definition.field(&required.name).ok_or(Halt::Invalid)?;
+            let found = definition.field(&required.name).ok_or(Error::Invalid)?;
             require(self.is_covariant(required.kind.as_deref(), found.kind.as_deref()))?;
             for argument in &required.arguments {
                 let same =
-                    found.arguments.iter().find(|other| other.name == argument.name).ok_or(Halt::Invalid)?;
+                    found.arguments.iter().find(|other| other.name == argument.name).ok_or(Error::Invalid)?;
                 let (Some(wanted), Some(given)) = (&argument.kind, &same.kind) else {
-                    return Err(Halt::Invalid);
+                    return Err(Error::Invalid);
                 };
                 require(wanted.fits(given, given.required))?;
             }
@@ -116,7 +116,7 @@ impl Schema {
         visited: &mut HashSet<&'a str>,
         path: &mut HashSet<&'a str>,
         meter: &Meter,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Error> {
         meter.check_stack()?;
         if !visited.insert(&definition.name) {
             return Ok(());

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::meter::Meter;
 
 use super::super::ast::{ArgumentDefinition, Directive, kind};
-use super::{Halt, Schema, name_is_free};
+use super::{Error, Schema, name_is_free};
 
 impl Schema {
     /// Arguments of a field, or of the directive that is named, which they must not use.
@@ -14,13 +14,13 @@ impl Schema {
         arguments: &[ArgumentDefinition],
         directive: Option<&str>,
         meter: &Meter,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Error> {
         for argument in arguments {
             meter.spend(4)?;
             name_is_free(&argument.name)?;
-            let definition = self.definition_of(argument.kind.as_deref()).ok_or(Halt::Invalid)?;
+            let definition = self.definition_of(argument.kind.as_deref()).ok_or(Error::Invalid)?;
             if !definition.is_input() {
-                return Err(Halt::Invalid);
+                return Err(Error::Invalid);
             }
             self.check_directives(&argument.directives, "ARGUMENT_DEFINITION", directive, true, meter)?;
         }
@@ -34,20 +34,20 @@ impl Schema {
         current: Option<&str>,
         is_one_place: bool,
         meter: &Meter,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Error> {
         let mut seen = HashSet::new();
         for directive in directives {
             meter.spend(4)?;
             name_is_free(&directive.name)?;
-            let definition = self.directive(&directive.name).ok_or(Halt::Invalid)?;
+            let definition = self.directive(&directive.name).ok_or(Error::Invalid)?;
             let is_again = is_one_place && !seen.insert(directive.name.as_str()) && !definition.repeatable;
             let is_elsewhere = !definition.locations.iter().any(|known| known == location);
             if current == Some(directive.name.as_str()) || is_again || is_elsewhere {
-                return Err(Halt::Invalid);
+                return Err(Error::Invalid);
             }
             for argument in &directive.arguments {
                 if !definition.arguments.iter().any(|known| known.name == argument.name) {
-                    return Err(Halt::Invalid);
+                    return Err(Error::Invalid);
                 }
             }
             for wanted in &definition.arguments {
@@ -58,7 +58,7 @@ impl Schema {
                     .and_then(|given| given.value.as_ref())
                     .is_some_and(|value| value.kind != kind::NULL);
                 if is_required && !has_value {
-                    return Err(Halt::Invalid);
+                    return Err(Error::Invalid);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::Halt;
+use super::super::Error;
 use super::super::ast::{Argument, ArgumentDefinition};
 use super::{Walker, require, value};
 
@@ -12,9 +12,9 @@ impl<'a> Walker<'a> {
         &mut self,
         arguments: &'a [Argument],
         wanted: Option<&'a [ArgumentDefinition]>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Error> {
         for argument in arguments {
-            let Some(value) = argument.value.as_deref() else { return Err(Halt::Invalid) };
+            let Some(value) = argument.value.as_deref() else { return Err(Error::Invalid) };
             let definition =
                 wanted.and_then(|wanted| wanted.iter().find(|known| known.name == argument.name));
             let expected = definition.map_or_else(value::Expected::default, |definition| {
@@ -32,7 +32,7 @@ impl<'a> Walker<'a> {
         arguments: &[Argument],
         wanted: Option<&[ArgumentDefinition]>,
         only_known: bool,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Error> {
         let mut seen = HashSet::new();
         require(arguments.iter().all(|argument| seen.insert(argument.name.as_str())))?;
         let Some(wanted) = wanted else { return Ok(()) };

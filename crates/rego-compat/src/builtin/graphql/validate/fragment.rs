@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::super::Halt;
+use super::super::Error;
 use super::super::ast::{Definition, Fragment, Inline, Operation, Selection, Selections, Spread};
 use super::{Walker, require};
 
 impl<'a> Walker<'a> {
-    pub(super) fn inline(&mut self, parent: Option<&'a Definition>, inline: &'a Inline) -> Result<(), Halt> {
+    pub(super) fn inline(&mut self, parent: Option<&'a Definition>, inline: &'a Inline) -> Result<(), Error> {
         let definition =
             if inline.condition.is_empty() { parent } else { self.schema.definition(&inline.condition) };
         self.directives(&inline.directives, "INLINE_FRAGMENT")?;
@@ -19,8 +19,8 @@ impl<'a> Walker<'a> {
         self.check_merge(&inline.selections)
     }
 
-    pub(super) fn spread(&mut self, parent: Option<&'a Definition>, spread: &'a Spread) -> Result<(), Halt> {
-        let fragment = *self.fragments.get(spread.name.as_str()).ok_or(Halt::Invalid)?;
+    pub(super) fn spread(&mut self, parent: Option<&'a Definition>, spread: &'a Spread) -> Result<(), Error> {
+        let fragment = *self.fragments.get(spread.name.as_str()).ok_or(Error::Invalid)?;
         let definition = self.schema.definition(&fragment.condition);
         self.directives(&spread.directives, "FRAGMENT_SPREAD")?;
         if self.spread.insert(&fragment.name) {
@@ -33,7 +33,7 @@ impl<'a> Walker<'a> {
         self.check_possible(parent, &fragment.condition)
     }
 
-    pub(super) fn fragment(&mut self, fragment: &'a Fragment) -> Result<(), Halt> {
+    pub(super) fn fragment(&mut self, fragment: &'a Fragment) -> Result<(), Error> {
         let definition = self.schema.definition(&fragment.condition);
         self.directives(&fragment.directives, "FRAGMENT_DEFINITION")?;
         self.selections(definition, &fragment.selections)?;
@@ -48,7 +48,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Checks that an object of one type may be one of the other.
-    fn check_possible(&self, parent: Option<&Definition>, condition: &str) -> Result<(), Halt> {
+    fn check_possible(&self, parent: Option<&Definition>, condition: &str) -> Result<(), Error> {
         let Some(parent) = parent.filter(|parent| parent.is_composite()) else { return Ok(()) };
         let Some(definition) =
             self.schema.definition(condition).filter(|definition| definition.is_composite())
@@ -64,7 +64,7 @@ impl<'a> Walker<'a> {
         require(possible.iter().any(|name| parents.contains(name)))
     }
 
-    fn check_cycle(&mut self, fragment: &'a Fragment, path: &mut HashSet<&'a str>) -> Result<(), Halt> {
+    fn check_cycle(&mut self, fragment: &'a Fragment, path: &mut HashSet<&'a str>) -> Result<(), Error> {
         self.meter.check_stack()?;
         if !self.cycles.insert(&fragment.name) {
             return Ok(());
@@ -82,7 +82,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    fn spreads(&self, selections: &'a Selections, found: &mut Vec<&'a Spread>) -> Result<(), Halt> {
+    fn spreads(&self, selections: &'a Selections, found: &mut Vec<&'a Spread>) -> Result<(), Error> {
         self.meter.check_stack()?;
         for selection in &selections.0 {
             self.meter.spend(1)?;
@@ -96,7 +96,7 @@ impl<'a> Walker<'a> {
     }
 
     /// A subscription asks for one thing, and not for the schema.
-    pub(super) fn check_subscription(&self, operation: &'a Operation) -> Result<(), Halt> {
+    pub(super) fn check_subscription(&self, operation: &'a Operation) -> Result<(), Error> {
         let mut names = HashSet::new();
         self.top_fields(&operation.selections, &mut names, &mut HashSet::new())?;
         require(names.len() <= 1 && !names.iter().any(|name| name.starts_with("__")))
@@ -107,7 +107,7 @@ impl<'a> Walker<'a> {
         selections: &'a Selections,
         names: &mut HashSet<&'a str>,
         within: &mut HashSet<&'a str>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Error> {
         self.meter.check_stack()?;
         for selection in &selections.0 {
             self.meter.spend(1)?;
@@ -117,7 +117,7 @@ impl<'a> Walker<'a> {
                 }
                 Selection::Inline(inline) => self.top_fields(&inline.selections, names, within)?,
                 Selection::Spread(spread) => {
-                    let fragment = *self.fragments.get(spread.name.as_str()).ok_or(Halt::Invalid)?;
+                    let fragment = *self.fragments.get(spread.name.as_str()).ok_or(Error::Invalid)?;
                     if within.insert(&fragment.name) {
                         self.top_fields(&fragment.selections, names, within)?;
                     }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::Halt;
+use super::super::Error;
 use super::super::ast::{Argument, Child, Field, Literal, Selection, Selections, Type, kind};
 use super::{Walker, place, require};
 
@@ -37,7 +37,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Walker<'a> {
-    pub(super) fn check_merge(&mut self, selections: &'a Selections) -> Result<(), Halt> {
+    pub(super) fn check_merge(&mut self, selections: &'a Selections) -> Result<(), Error> {
         if selections.0.is_empty() {
             return Ok(());
         }
@@ -60,13 +60,13 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    fn asked(&self, selections: &'a Selections) -> Result<Asked<'a>, Halt> {
+    fn asked(&self, selections: &'a Selections) -> Result<Asked<'a>, Error> {
         let mut asked = Asked::default();
         self.collect(selections, &mut asked)?;
         Ok(asked)
     }
 
-    fn collect(&self, selections: &'a Selections, asked: &mut Asked<'a>) -> Result<(), Halt> {
+    fn collect(&self, selections: &'a Selections, asked: &mut Asked<'a>) -> Result<(), Error> {
         self.meter.check_stack()?;
         for selection in &selections.0 {
             self.meter.spend(2)?;
@@ -93,7 +93,7 @@ impl<'a> Walker<'a> {
         asked: &Asked<'a>,
         name: &'a str,
         seen: &mut HashSet<&'a str>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Error> {
         self.meter.check_stack()?;
         let Some(fragment) = self.fragments.get(name).copied().filter(|_| seen.insert(name)) else {
             return Ok(());
@@ -107,7 +107,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Two fragments, and the fragments within.
-    fn fragments_with(&mut self, exclusive: bool, a: &'a str, b: &'a str) -> Result<(), Halt> {
+    fn fragments_with(&mut self, exclusive: bool, a: &'a str, b: &'a str) -> Result<(), Error> {
         self.meter.check_stack()?;
         self.meter.spend(1)?;
         if a == b || !self.merged.note(a, b, exclusive) {
@@ -128,7 +128,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    fn between(&mut self, exclusive: bool, a: &Asked<'a>, b: &Asked<'a>) -> Result<(), Halt> {
+    fn between(&mut self, exclusive: bool, a: &Asked<'a>, b: &Asked<'a>) -> Result<(), Error> {
         for name in &a.names {
             let (Some(first), Some(second)) = (a.fields.get(name), b.fields.get(name)) else { continue };
             for (one, other) in first.iter().flat_map(|one| second.iter().map(move |other| (one, other))) {
@@ -139,7 +139,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Two fields of one name. Those of two object types never meet in one answer.
-    fn check_pair(&mut self, exclusive: bool, a: &'a Field, b: &'a Field) -> Result<(), Halt> {
+    fn check_pair(&mut self, exclusive: bool, a: &'a Field, b: &'a Field) -> Result<(), Error> {
         self.meter.spend(4)?;
         self.meter.check_stack()?;
         let known = |field: &Field| self.known.get(&place(field)).copied().unwrap_or((None, None));
@@ -161,7 +161,7 @@ impl<'a> Walker<'a> {
         self.sub_selections(exclusive, &a.selections, &b.selections)
     }
 
-    fn sub_selections(&mut self, exclusive: bool, a: &'a Selections, b: &'a Selections) -> Result<(), Halt> {
+    fn sub_selections(&mut self, exclusive: bool, a: &'a Selections, b: &'a Selections) -> Result<(), Error> {
         let (first, second) = (self.asked(a)?, self.asked(b)?);
         self.between(exclusive, &first, &second)?;
         for name in &second.spreads {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::Halt;
+use super::super::Error;
 use super::super::ast::{Definition, Literal, Type, kind};
 use super::super::schema::Schema;
 use super::{Walker, require};
@@ -27,7 +27,7 @@ pub(super) fn is_some(default: Option<&Literal>) -> bool {
 }
 
 impl<'a> Walker<'a> {
-    pub(super) fn value(&mut self, value: &'a Literal, expected: Expected<'a>) -> Result<(), Halt> {
+    pub(super) fn value(&mut self, value: &'a Literal, expected: Expected<'a>) -> Result<(), Error> {
         self.meter.spend(4)?;
         self.meter.check_stack()?;
         if value.kind == kind::OBJECT {
@@ -40,7 +40,7 @@ impl<'a> Walker<'a> {
                 None => Expected::default(),
             };
             for child in &value.children {
-                self.value(child.value.as_deref().ok_or(Halt::Invalid)?, inner)?;
+                self.value(child.value.as_deref().ok_or(Error::Invalid)?, inner)?;
             }
         }
         if value.kind == kind::VARIABLE && self.current.is_some() {
@@ -52,7 +52,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn children(&mut self, value: &'a Literal, expected: Expected<'a>) -> Result<(), Halt> {
+    fn children(&mut self, value: &'a Literal, expected: Expected<'a>) -> Result<(), Error> {
         let mut seen = HashSet::new();
         let is_one_of = expected.definition.is_some_and(|definition| {
             definition.directives.iter().any(|directive| directive.name == "oneOf")
@@ -62,7 +62,7 @@ impl<'a> Walker<'a> {
             let inner = field.map_or_else(Expected::default, |field| {
                 Expected::of(field.kind.as_deref(), is_some(field.default.as_deref()), self.schema)
             });
-            let literal = child.value.as_deref().ok_or(Halt::Invalid)?;
+            let literal = child.value.as_deref().ok_or(Error::Invalid)?;
             self.value(literal, inner)?;
             require(seen.insert(child.name.as_str()))?;
             // Of such an input the one field must have a value, whatever the variable's.
@@ -77,15 +77,15 @@ impl<'a> Walker<'a> {
     }
 
     /// A variable is defined, and of a type that may stand here.
-    fn variable(&mut self, name: &'a str, expected: Expected<'a>) -> Result<(), Halt> {
-        let variable = *self.variables.get(name).ok_or(Halt::Invalid)?;
+    fn variable(&mut self, name: &'a str, expected: Expected<'a>) -> Result<(), Error> {
+        let variable = *self.variables.get(name).ok_or(Error::Invalid)?;
         self.used_variables.insert(name);
         let (Some(wanted), Some(kind)) = (expected.kind, &variable.kind) else { return Ok(()) };
         let is_required = wanted.required && !is_some(variable.default.as_deref()) && !expected.has_default;
         require(kind.fits(wanted, is_required))
     }
 
-    fn check_value(&self, value: &Literal, expected: &Type, definition: &Definition) -> Result<(), Halt> {
+    fn check_value(&self, value: &Literal, expected: &Type, definition: &Definition) -> Result<(), Error> {
         require(value.kind != kind::NULL || !expected.required)?;
         let name = definition.name.as_str();
         let is_known = matches!(name, "Int" | "Float" | "String" | "Boolean" | "ID");
@@ -111,7 +111,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Returns true if all numbers within are in the range of 64 bits.
-    fn has_value(&self, value: &Literal) -> Result<bool, Halt> {
+    fn has_value(&self, value: &Literal) -> Result<bool, Error> {
         self.meter.spend(1)?;
         self.meter.check_stack()?;
         Ok(match value.kind {
@@ -120,7 +120,7 @@ impl<'a> Walker<'a> {
             kind::BOOLEAN => matches!(value.raw.as_str(), "true" | "false"),
             kind::LIST | kind::OBJECT => {
                 for child in &value.children {
-                    if !self.has_value(child.value.as_deref().ok_or(Halt::Invalid)?)? {
+                    if !self.has_value(child.value.as_deref().ok_or(Error::Invalid)?)? {
                         return Ok(false);
                     }
                 }
@@ -131,14 +131,14 @@ impl<'a> Walker<'a> {
     }
 }
 
-fn check_object(value: &Literal, definition: &Definition) -> Result<(), Halt> {
+fn check_object(value: &Literal, definition: &Definition) -> Result<(), Error> {
     for field in &definition.fields {
         let is_required = field.kind.as_ref().is_some_and(|kind| kind.required) && field.default.is_none();
         let is_there = || value.children.iter().any(|child| child.name == field.name);
         require(!is_required || is_there())?;
     }
     if definition.directives.iter().any(|directive| directive.name == "oneOf") {
-        let [only] = value.children.as_slice() else { return Err(Halt::Invalid) };
+        let [only] = value.children.as_slice() else { return Err(Error::Invalid) };
         require(is_some(only.value.as_deref()))?;
     }
     require(value.children.iter().all(|child| definition.field(&child.name).is_some()))

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use crate::value::Value;
 
 use super::super::node::{Draft, Node, NodeId};
-use super::super::{Stop, canonical};
+use super::super::{Error, canonical};
 use super::{Compiler, Keywords, is_schema, must_be};
 
 impl Compiler<'_> {
-    pub(super) fn combinations(&mut self, keywords: Keywords<'_>, node: &mut Node) -> Result<(), Stop> {
+    pub(super) fn combinations(&mut self, keywords: Keywords<'_>, node: &mut Node) -> Result<(), Error> {
         let draft = keywords.draft;
         if let Some(contains) = keywords.get("contains").filter(|_| draft >= Draft::Six) {
             node.array.contains = Some(self.schema(contains, draft)?);
@@ -32,27 +32,27 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn canonical(&self, value: &Value) -> Result<String, Stop> {
+    fn canonical(&self, value: &Value) -> Result<String, Error> {
         let text = canonical::text(value)?;
         self.meter.charge(text.len())?;
         Ok(text)
     }
 
-    fn choices(&self, keywords: Keywords<'_>) -> Result<Option<Vec<String>>, Stop> {
+    fn choices(&self, keywords: Keywords<'_>) -> Result<Option<Vec<String>>, Error> {
         let Some(values) = keywords.list("enum")? else { return Ok(None) };
         let mut seen = HashSet::new();
         let mut choices = Vec::with_capacity(values.len());
         for value in values {
             let text = self.canonical(value)?;
             if !seen.insert(text.clone()) {
-                return Err(Stop::Fault("enum items must be unique".to_owned()));
+                return Err(Error::Schema("enum items must be unique".to_owned()));
             }
             choices.push(text);
         }
         Ok(Some(choices))
     }
 
-    fn single(&mut self, keywords: Keywords<'_>, key: &str) -> Result<Option<NodeId>, Stop> {
+    fn single(&mut self, keywords: Keywords<'_>, key: &str) -> Result<Option<NodeId>, Error> {
         match keywords.get(key) {
             None => Ok(None),
             Some(schema) if is_schema(schema) => Ok(Some(self.schema(schema, keywords.draft)?)),

@@ -7,7 +7,7 @@ use crate::value::Value;
 use eval_budget::Limit;
 use go_compat::regexp;
 
-use super::super::Stop;
+use super::super::Error;
 use super::super::decimal::Decimal;
 use super::super::node::{Draft, Node};
 use super::{Compiler, Keywords, invalid_type, must_be};
@@ -16,7 +16,7 @@ use super::{Compiler, Keywords, invalid_type, must_be};
 type Bound = (Option<Decimal>, Option<Decimal>);
 
 impl Compiler<'_> {
-    pub(super) fn limits(&mut self, keywords: Keywords<'_>, node: &mut Node) -> Result<(), Stop> {
+    pub(super) fn limits(&mut self, keywords: Keywords<'_>, node: &mut Node) -> Result<(), Error> {
         node.number.multiple_of = self.multiple(keywords)?;
         (node.number.minimum, node.number.above) = self.bound(keywords, "minimum", "exclusiveMinimum")?;
         (node.number.maximum, node.number.below) = self.bound(keywords, "maximum", "exclusiveMaximum")?;
@@ -26,9 +26,9 @@ impl Compiler<'_> {
             let regex = match regexp::compile(pattern) {
                 Ok(pattern) => pattern,
                 Err(regexp::Error::Syntax(_)) => {
-                    return Err(Stop::Fault("pattern must be a valid regex".to_owned()));
+                    return Err(Error::Schema("pattern must be a valid regex".to_owned()));
                 }
-                Err(_) => return Err(Stop::Limit(EvalError::Budget(Limit::Memory))),
+                Err(_) => return Err(Error::Limit(EvalError::Budget(Limit::Memory))),
             };
             node.text.pattern = Some((pattern.to_owned(), regex));
         }
@@ -45,23 +45,23 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn number(&self, value: &Value) -> Result<Option<Decimal>, Stop> {
+    fn number(&self, value: &Value) -> Result<Option<Decimal>, Error> {
         match value {
             Value::Number(number) => Ok(Decimal::of(number, self.meter)?),
             _ => Ok(None),
         }
     }
 
-    fn multiple(&self, keywords: Keywords<'_>) -> Result<Option<Decimal>, Stop> {
+    fn multiple(&self, keywords: Keywords<'_>) -> Result<Option<Decimal>, Error> {
         let Some(value) = keywords.get("multipleOf") else { return Ok(None) };
         let number = self.number(value)?.ok_or_else(|| invalid_type("Number", "multipleOf"))?;
         if !number.is_positive() {
-            return Err(Stop::Fault("multipleOf must be strictly greater than 0".to_owned()));
+            return Err(Error::Schema("multipleOf must be strictly greater than 0".to_owned()));
         }
         Ok(Some(number))
     }
 
-    fn bound(&self, keywords: Keywords<'_>, key: &str, exclusive: &str) -> Result<Bound, Stop> {
+    fn bound(&self, keywords: Keywords<'_>, key: &str, exclusive: &str) -> Result<Bound, Error> {
         let bound = match keywords.get(key) {
             None => None,
             Some(value) => Some(self.number(value)?.ok_or_else(|| must_be("a", key, "Number"))?),
@@ -70,7 +70,7 @@ impl Compiler<'_> {
         match (keywords.get(exclusive), keywords.draft) {
             (None, _) => Ok((bound, None)),
             (Some(Value::Bool(excluded)), Draft::Four | Draft::Any) => match bound {
-                None => Err(Stop::Fault(format!("{exclusive} cannot be used without {key}"))),
+                None => Err(Error::Schema(format!("{exclusive} cannot be used without {key}"))),
                 Some(bound) if *excluded => Ok((None, Some(bound))),
                 bound => Ok((bound, None)),
             },
@@ -83,12 +83,12 @@ impl Compiler<'_> {
 }
 
 /// Two keywords whose values are counts.
-fn range(keywords: Keywords<'_>, least: &str, most: &str) -> Result<(Option<i64>, Option<i64>), Stop> {
+fn range(keywords: Keywords<'_>, least: &str, most: &str) -> Result<(Option<i64>, Option<i64>), Error> {
     Ok((count(keywords, least)?, count(keywords, most)?))
 }
 
 /// A count must be spelled without a point.
-fn count(keywords: Keywords<'_>, key: &str) -> Result<Option<i64>, Stop> {
+fn count(keywords: Keywords<'_>, key: &str) -> Result<Option<i64>, Error> {
     let count: Option<i64> = match keywords.get(key) {
         None => return Ok(None),
         Some(Value::Number(number)) => number.text().parse().ok(),
@@ -96,27 +96,27 @@ fn count(keywords: Keywords<'_>, key: &str) -> Result<Option<i64>, Stop> {
     };
     let count = count.ok_or_else(|| must_be("an", key, "integer"))?;
     if count < 0 {
-        return Err(Stop::Fault(format!("{key} must be greater than or equal to 0")));
+        return Err(Error::Schema(format!("{key} must be greater than or equal to 0")));
     }
     Ok(Some(count))
 }
 
-fn ordered(lower: &str, upper: &str, least: Option<i64>, most: Option<i64>) -> Result<(), Stop> {
+fn ordered(lower: &str, upper: &str, least: Option<i64>, most: Option<i64>) -> Result<(), Error> {
     match (least, most) {
         (Some(least), Some(most)) if least > most => {
-            Err(Stop::Fault(format!("{lower} cannot be greater than {upper}")))
+            Err(Error::Schema(format!("{lower} cannot be greater than {upper}")))
         }
         _ => Ok(()),
     }
 }
 
-fn required(keywords: Keywords<'_>) -> Result<Vec<Rc<str>>, Stop> {
+fn required(keywords: Keywords<'_>) -> Result<Vec<Rc<str>>, Error> {
     let mut required: Vec<Rc<str>> = Vec::new();
     let mut seen = std::collections::HashSet::new();
     for name in keywords.list("required")?.unwrap_or(&[]) {
         let Value::String(name) = name else { return Err(invalid_type("string", "required")) };
         if !seen.insert(&**name) {
-            return Err(Stop::Fault("required items must be unique".to_owned()));
+            return Err(Error::Schema("required items must be unique".to_owned()));
         }
         required.push(Rc::from(&**name));
     }

@@ -7,12 +7,12 @@ use crate::value::{Object, Value};
 use eval_budget::Limit;
 use go_compat::regexp;
 
-use super::super::Stop;
+use super::super::Error;
 use super::super::node::{Additional, Dependency, Draft, Items, Node};
 use super::{Compiler, Keywords, SCHEMA, invalid_type, is_schema, must_be_of_type};
 
 impl Compiler<'_> {
-    pub(super) fn children(&mut self, keywords: Keywords<'_>, node: &mut Node) -> Result<(), Stop> {
+    pub(super) fn children(&mut self, keywords: Keywords<'_>, node: &mut Node) -> Result<(), Error> {
         match keywords.get("properties") {
             None => {}
             Some(Value::Object(properties)) => {
@@ -41,7 +41,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn additional(&mut self, keywords: Keywords<'_>, key: &str) -> Result<Option<Additional>, Stop> {
+    fn additional(&mut self, keywords: Keywords<'_>, key: &str) -> Result<Option<Additional>, Error> {
         Ok(Some(match keywords.get(key) {
             None => return Ok(None),
             Some(Value::Bool(true)) => Additional::Allowed,
@@ -51,7 +51,7 @@ impl Compiler<'_> {
         }))
     }
 
-    fn patterns(&mut self, keywords: Keywords<'_>, node: &mut Node) -> Result<(), Stop> {
+    fn patterns(&mut self, keywords: Keywords<'_>, node: &mut Node) -> Result<(), Error> {
         let patterns = match keywords.get("patternProperties") {
             None => return Ok(()),
             Some(Value::Object(patterns)) => patterns,
@@ -62,16 +62,16 @@ impl Compiler<'_> {
             let compiled = match regexp::compile(&pattern) {
                 Ok(pattern) => pattern,
                 Err(regexp::Error::Syntax(_)) => {
-                    return Err(Stop::Fault(format!("Invalid regex pattern '{pattern}'")));
+                    return Err(Error::Schema(format!("Invalid regex pattern '{pattern}'")));
                 }
-                Err(_) => return Err(Stop::Limit(EvalError::Budget(Limit::Memory))),
+                Err(_) => return Err(Error::Limit(EvalError::Budget(Limit::Memory))),
             };
             node.object.patterns.push((compiled, self.schema(schema, keywords.draft)?));
         }
         Ok(())
     }
 
-    fn dependencies(&mut self, pairs: &Object, draft: Draft, node: &mut Node) -> Result<(), Stop> {
+    fn dependencies(&mut self, pairs: &Object, draft: Draft, node: &mut Node) -> Result<(), Error> {
         let wrong = || must_be_of_type("Dependency", "Schema Or Array Of Strings");
         for (name, dependency) in pairs.iter() {
             let dependency = match dependency {
@@ -80,7 +80,7 @@ impl Compiler<'_> {
                         Value::String(key) => Ok(Rc::from(&**key)),
                         _ => Err(wrong()),
                     };
-                    Dependency::Keys(keys.iter().map(key).collect::<Result<_, Stop>>()?)
+                    Dependency::Keys(keys.iter().map(key).collect::<Result<_, Error>>()?)
                 }
                 schema if is_schema(schema) => Dependency::Schema(self.schema(schema, draft)?),
                 _ => return Err(wrong()),
@@ -90,7 +90,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn items(&mut self, keywords: Keywords<'_>) -> Result<Items, Stop> {
+    fn items(&mut self, keywords: Keywords<'_>) -> Result<Items, Error> {
         let wrong = || invalid_type("Valid Schema/Array Of Schemas", "items");
         match keywords.get("items") {
             None => Ok(Items::Any),

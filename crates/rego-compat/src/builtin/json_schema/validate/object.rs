@@ -2,7 +2,7 @@
 
 use crate::value::{Object as Pairs, Value};
 
-use super::super::Stop;
+use super::super::Error;
 use super::super::diagnostic::{Place, Report};
 use super::super::node::{Additional, Object};
 use super::{Checked, Validator};
@@ -79,7 +79,7 @@ impl Validator<'_> {
         value: &Value,
         place: &Place<'_>,
         report: &mut Report,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, Error> {
         let mut fits = false;
         for (pattern, schema) in &rules.patterns {
             self.pay_search(pattern, name)?;

@@ -6,11 +6,11 @@ use super::super::constant;
 use super::super::function;
 use super::super::node::{Pipe, Word};
 use super::super::token::Token;
-use super::{Halt, Parser};
+use super::{Exit, Parser};
 
 impl<'t> Parser<'_, 't> {
     /// A pipeline with what ends it.
-    pub(super) fn pipe(&mut self, is_range: bool, end: Token<'_>) -> Result<Pipe<'t>, Halt> {
+    pub(super) fn pipe(&mut self, is_range: bool, end: Token<'_>) -> Result<Pipe<'t>, Exit> {
         self.meter.check_stack()?;
         let mut pipe = Pipe::default();
         self.declarations(is_range, &mut pipe)?;
@@ -19,7 +19,7 @@ impl<'t> Parser<'_, 't> {
                 break;
             }
             if !self.is_operand() {
-                return Err(Halt::Fault);
+                return Err(Exit::Error);
             }
             pipe.commands.push(self.command()?);
         }
@@ -30,13 +30,13 @@ impl<'t> Parser<'_, 't> {
             )
         };
         if pipe.commands.is_empty() || pipe.commands.iter().skip(1).any(is_literal) {
-            return Err(Halt::Fault);
+            return Err(Exit::Error);
         }
         Ok(pipe)
     }
 
     /// `$x :=`, `$x =`, and `$i, $x :=` of a range.
-    fn declarations(&mut self, is_range: bool, pipe: &mut Pipe<'t>) -> Result<(), Halt> {
+    fn declarations(&mut self, is_range: bool, pipe: &mut Pipe<'t>) -> Result<(), Exit> {
         loop {
             self.skip_space();
             let start = self.at;
@@ -61,7 +61,7 @@ impl<'t> Parser<'_, 't> {
                         Some(Token::Variable(_) | Token::RightDelimiter | Token::RightParenthesis)
                     );
                     if !is_range || pipe.variables.len() >= 2 || !follows {
-                        return Err(Halt::Fault);
+                        return Err(Exit::Error);
                     }
                 }
                 _ => {
@@ -91,7 +91,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// Words with spaces between them. The sign of a pipe belongs to the command before it.
-    fn command(&mut self) -> Result<Vec<Word<'t>>, Halt> {
+    fn command(&mut self) -> Result<Vec<Word<'t>>, Exit> {
         let mut words = Vec::new();
         loop {
             self.skip_space();
@@ -105,14 +105,14 @@ impl<'t> Parser<'_, 't> {
                     break;
                 }
                 Some(Token::Pipe) => break,
-                _ => return Err(Halt::Fault),
+                _ => return Err(Exit::Error),
             }
         }
-        if words.is_empty() { Err(Halt::Fault) } else { Ok(words) }
+        if words.is_empty() { Err(Exit::Error) } else { Ok(words) }
     }
 
     /// A term with the fields right behind it.
-    fn operand(&mut self) -> Result<Option<Word<'t>>, Halt> {
+    fn operand(&mut self) -> Result<Option<Word<'t>>, Exit> {
         let Some(term) = self.term()? else { return Ok(None) };
         let mut fields = Vec::new();
         while let Some(Token::Field(name)) = self.peek() {
@@ -132,21 +132,21 @@ impl<'t> Parser<'_, 't> {
                 Word::Variable(name, names)
             }
             Word::Bool(_) | Word::Text(_) | Word::Number(_) | Word::Nil | Word::Dot => {
-                return Err(Halt::Fault);
+                return Err(Exit::Error);
             }
             other => Word::Chain(Box::new(other), fields),
         }))
     }
 
-    fn term(&mut self) -> Result<Option<Word<'t>>, Halt> {
-        let number = |constant: Option<_>| constant.map(Word::Number).ok_or(Halt::Fault);
+    fn term(&mut self) -> Result<Option<Word<'t>>, Exit> {
+        let number = |constant: Option<_>| constant.map(Word::Number).ok_or(Exit::Error);
         let word = match self.next() {
             Some(Token::Word("nil")) => Word::Nil,
             Some(Token::Word("true")) => Word::Bool(true),
             Some(Token::Word("false")) => Word::Bool(false),
             Some(Token::Word(name)) if !is_keyword(name) => {
                 if !function::is_known(name) {
-                    return Err(Halt::Fault);
+                    return Err(Exit::Error);
                 }
                 Word::Function(name)
             }
@@ -154,7 +154,7 @@ impl<'t> Parser<'_, 't> {
             Some(Token::Variable(name)) => {
                 self.meter.spend(u64::try_from(self.scope.variables.len() / 8).unwrap_or(u64::MAX))?;
                 if !self.scope.variables.contains(&name) {
-                    return Err(Halt::Fault);
+                    return Err(Exit::Error);
                 }
                 Word::Variable(name, Vec::new())
             }
@@ -164,7 +164,7 @@ impl<'t> Parser<'_, 't> {
             Some(Token::Character(text)) => {
                 number(constant::character(text).map(super::super::node::Constant::Int))?
             }
-            Some(Token::Quoted(text)) => Word::Text(Rc::from(constant::text(text).ok_or(Halt::Fault)?)),
+            Some(Token::Quoted(text)) => Word::Text(Rc::from(constant::text(text).ok_or(Exit::Error)?)),
             Some(Token::LeftParenthesis) => Word::Pipe(Box::new(self.pipe(false, Token::RightParenthesis)?)),
             _ => {
                 self.at = self.at.saturating_sub(1);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::super::stand_in::{Answer, MANIFEST, StandIn, answer, image};
+use super::super::test_registry::{Answer, MANIFEST, StandIn, answer, image};
 use super::super::tests::archive;
 use super::super::{Limits, load_within};
 use super::*;

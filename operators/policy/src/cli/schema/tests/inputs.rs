@@ -1,4 +1,4 @@
-//! Several inputs of `schema check`: what cannot be read, what is not a schema, and which finding is about what.
+//! Several inputs of `schema check`: what cannot be read, what is not a schema, and which diagnostic is about what.
 
 use std::io::{ErrorKind, Write};
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::time::Instant;
 
-use crate::job::Held;
+use crate::decision::Held;
 use crate::parent::ParentRef;
 
 #[derive(Debug, Default)]

@@ -14,12 +14,12 @@ pub(super) const NOT_IN_CLUSTER: &str = "notInCluster";
 
 /// The reason why the webhook does not judge by a constraint that is ingested.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Obstacle {
+pub(super) struct NotEnforced {
     message: String,
     state: &'static str,
 }
 
-impl Obstacle {
+impl NotEnforced {
     /// It ends by itself, or the operator notices its end.
     pub(super) fn waits(message: String) -> Self {
         Self { message, state: WAITS }
@@ -57,25 +57,30 @@ impl Points {
 
     /// The detail of a constraint's report: `enforced` when every point in the cluster that it names enforces it. What lasts comes
     /// first.
-    pub(super) fn detail(&self, ingested: bool, obstacle: Option<&Obstacle>, generation: i64) -> Value {
-        let mut troubles: Vec<_> =
-            self.0.iter().filter_map(|point| self.trouble(point, obstacle, generation)).collect();
-        troubles.sort_by_key(|trouble| trouble.state != LASTS);
-        let enforced = ingested && troubles.is_empty();
-        if troubles.is_empty() {
+    pub(super) fn detail(
+        &self,
+        ingested: bool,
+        not_enforced: Option<&NotEnforced>,
+        generation: i64,
+    ) -> Value {
+        let mut unenforced: Vec<_> =
+            self.0.iter().filter_map(|point| self.unenforced(point, not_enforced, generation)).collect();
+        unenforced.sort_by_key(|point| point.state != LASTS);
+        let enforced = ingested && unenforced.is_empty();
+        if unenforced.is_empty() {
             return json!({ "enforced": enforced });
         }
-        json!({ "enforced": enforced, "enforcementPointsStatus": troubles })
+        json!({ "enforced": enforced, "enforcementPointsStatus": unenforced })
     }
 
-    fn trouble(
+    fn unenforced(
         &self,
         point: &str,
-        obstacle: Option<&Obstacle>,
+        not_enforced: Option<&NotEnforced>,
         generation: i64,
     ) -> Option<EnforcementPointStatus> {
         let (state, message) = if point == EnforcementPoint::WEBHOOK.name() {
-            let Obstacle { message, state } = obstacle?;
+            let NotEnforced { message, state } = not_enforced?;
             (*state, message.as_str())
         } else if point == EnforcementPoint::AUDIT.name() {
             // The condition `Audited` says how far it is.
@@ -125,7 +130,7 @@ mod tests {
             assert_eq!(detail["enforcementPointsStatus"][0]["enforcementPoint"], names[0]);
             assert_eq!(detail["enforcementPointsStatus"][0]["observedGeneration"], 3);
         }
-        let no = Obstacle::waits("no".to_owned());
+        let no = NotEnforced::waits("no".to_owned());
         assert_eq!(scoped(&["audit.gatekeeper.sh"]).detail(true, Some(&no), 1), json!({"enforced": true}));
         for other in ["audit.gatekeeper.sh", "validation.gatekeeper.sh"] {
             let both = scoped(&["gator.gatekeeper.sh", other]);
@@ -138,7 +143,7 @@ mod tests {
 
     #[test]
     fn nothing_is_enforced_while_the_webhook_is_not_registered() {
-        let deleted = Obstacle::waits("the configuration was deleted".to_owned());
+        let deleted = NotEnforced::waits("the configuration was deleted".to_owned());
         let detail = Points::default().detail(true, Some(&deleted), 1);
         assert_eq!(detail["enforced"], false);
         assert_eq!(detail["enforcementPointsStatus"][0]["message"], "the configuration was deleted");
@@ -147,10 +152,10 @@ mod tests {
     #[test]
     fn what_lasts_until_a_user_acts_comes_before_what_waits() {
         let points = scoped(&["validation.gatekeeper.sh", "vap.k8s.io"]);
-        let detail = points.detail(true, Some(&Obstacle::waits("soon".to_owned())), 1);
+        let detail = points.detail(true, Some(&NotEnforced::waits("soon".to_owned())), 1);
         let states = ["/enforcementPointsStatus/0/state", "/enforcementPointsStatus/1/state"];
         assert_eq!(states.map(|state| detail.pointer(state).unwrap()), ["error", "waiting"]);
-        let detail = Points::default().detail(true, Some(&Obstacle::lasts("broken".to_owned())), 1);
+        let detail = Points::default().detail(true, Some(&NotEnforced::lasts("broken".to_owned())), 1);
         assert_eq!(detail.pointer(states[0]).unwrap(), "error");
         let detail = scoped(&["gator.gatekeeper.sh"]).detail(true, None, 1);
         assert_eq!(detail.pointer(states[0]).unwrap(), "notInCluster");

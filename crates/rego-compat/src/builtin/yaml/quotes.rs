@@ -12,7 +12,7 @@ pub(super) enum Style {
 
 /// The features of a string that require quotes.
 #[derive(Default)]
-pub(super) struct Look {
+pub(super) struct Features {
     indicators: bool,
     line_breaks: bool,
     tabs: bool,
@@ -24,17 +24,17 @@ pub(super) struct Look {
     space_before_break: bool,
 }
 
-impl Look {
+impl Features {
     pub(super) fn of(text: &str) -> Self {
-        let mut look =
+        let mut features =
             Self { indicators: text.starts_with("---") || text.starts_with("..."), ..Self::default() };
         let (mut before, mut characters) = (None, text.chars().peekable());
         while let Some(character) = characters.next() {
             let following = characters.peek().copied();
-            look.see(before, character, following);
+            features.see(before, character, following);
             before = Some(character);
         }
-        look
+        features
     }
 
     fn see(&mut self, before: Option<char>, character: char, following: Option<char>) {

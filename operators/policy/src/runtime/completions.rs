@@ -8,13 +8,13 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::Args;
-use crate::cli::written;
+use crate::cli::write_text;
 
 /// Prints the completions of a shell, and returns the exit code.
 pub(super) fn complete(shell: Shell, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "webtroller", &mut script);
-    match written(&String::from_utf8_lossy(&script), out) {
+    match write_text(&String::from_utf8_lossy(&script), out) {
         Ok(()) => 0,
         Err(message) => {
             // Ignore write errors: stderr is closed.

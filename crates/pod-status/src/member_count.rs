@@ -17,10 +17,10 @@ use crate::expected::{Expected, PodEvent};
 use crate::follow::Followed;
 use crate::keyed_requests::KeyedRequests;
 use crate::membership::{Count, Membership, candidates};
-use crate::place::{Place, place};
 use crate::registration::Registration;
 use crate::report::Member;
 use crate::report_store::ReportStore;
+use crate::run_state::{Place, place};
 
 /// A count waits so long for answers about single pods. A server that is well answers in time, and the statuses need not be
 /// written once with the pod and once without it.

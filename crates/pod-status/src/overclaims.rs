@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::job::Job;
+use crate::decision::Job;
 use crate::parent::ParentRef;
 use crate::report_store::about;
 

@@ -7,9 +7,9 @@ use std::fmt;
 #[non_exhaustive]
 pub enum Rule {
     /// A package uses a package that it must not know.
-    Door,
+    PackageDependency,
     /// A module uses a module of its package that it must not know.
-    Room,
+    ModuleDependency,
     /// Files of a package use one another in a circle.
     Cycle,
     /// A package pulls in a package from outside that it must do without.
@@ -45,8 +45,8 @@ pub enum Rule {
 impl Rule {
     /// Every rule.
     pub const ALL: [Self; 16] = [
-        Self::Door,
-        Self::Room,
+        Self::PackageDependency,
+        Self::ModuleDependency,
         Self::Cycle,
         Self::Tree,
         Self::FileLength,
@@ -67,8 +67,8 @@ impl Rule {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Door => "door",
-            Self::Room => "room",
+            Self::PackageDependency => "package-dependency",
+            Self::ModuleDependency => "module-dependency",
             Self::Cycle => "cycle",
             Self::Tree => "tree",
             Self::FileLength => "file-length",
@@ -90,7 +90,7 @@ impl Rule {
 /// One thing that is wrong.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct Diagnostic {
     /// The file, relative to the workspace.
     pub path: String,
     /// The line, from 1.
@@ -101,17 +101,17 @@ pub struct Finding {
     pub message: String,
 }
 
-// === impl Finding ===
+// === impl Diagnostic ===
 
-impl Finding {
-    /// A finding at a line of a file.
+impl Diagnostic {
+    /// A diagnostic at a line of a file.
     #[must_use]
     pub fn new(path: &str, line: usize, rule: Rule, message: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, rule, message: message.into() }
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for Diagnostic {
     /// `path:line: [rule] message`, which editors can jump to.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: [{}] {}", self.path, self.line, self.rule.name(), self.message)

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::AuditContext;
 use super::judge;
-use super::ledger::{Ledger, News, Pass};
+use super::ledger::{Ledger, Pass, ViolationChange};
 
 /// Metrics are computed at most this often.
 const MEASURE: Duration = Duration::from_secs(1);
@@ -44,8 +44,8 @@ impl Journal {
     }
 
     /// A violation has come or gone. The keys are Gatekeeper's.
-    pub(super) fn report(&self, news: &News, action: &str) {
-        let (event_type, result) = match news.is_new {
+    pub(super) fn report(&self, change: &ViolationChange, action: &str) {
+        let (event_type, result) = match change.is_new {
             true => ("violation_audited", "new"),
             false => ("violation_resolved", "resolved"),
         };
@@ -55,16 +55,16 @@ impl Journal {
             event_type,
             constraint_group = CONSTRAINTS_GROUP,
             constraint_api_version = "v1beta1",
-            constraint_kind = news.constraint.kind,
-            constraint_name = news.constraint.name,
+            constraint_kind = change.constraint.kind,
+            constraint_name = change.constraint.name,
             constraint_action = action,
-            resource_group = news.place.kind.group,
-            resource_api_version = news.place.kind.version,
-            resource_kind = news.place.kind.kind,
-            resource_namespace = news.place.namespace(),
-            resource_name = news.place.name(),
+            resource_group = change.place.kind.group,
+            resource_api_version = change.place.kind.version,
+            resource_kind = change.place.kind.kind,
+            resource_namespace = change.place.namespace(),
+            resource_name = change.place.name(),
             "{}",
-            news.message
+            change.message
         );
     }
 

@@ -1,6 +1,6 @@
-//! Findings of `migrate check`, each with the place in the documents that describes it.
+//! Diagnostics of `migrate check`, each with the place in the documents that describes it.
 
-/// The severity of a finding.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// Something that is in use has no effect here, or is refused.
@@ -11,7 +11,7 @@ pub(super) enum Level {
     Note,
 }
 
-/// The subject of a finding. The order is that of the report.
+/// The subject of a diagnostic. The order is that of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rule {
     Mutator,
@@ -173,7 +173,7 @@ impl Rule {
 
 /// One thing to know.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Finding {
+pub(super) struct Diagnostic {
     pub(super) rule: Rule,
     /// The object that it is about, as in `ConstraintTemplate k8srequiredlabels`.
     pub(super) object: String,
@@ -182,7 +182,7 @@ pub(super) struct Finding {
     pub(super) place: Option<String>,
 }
 
-impl Finding {
+impl Diagnostic {
     pub(super) const fn level(&self) -> Level {
         self.rule.level()
     }

@@ -33,19 +33,19 @@ impl Default for Bounds {
     }
 }
 
-/// The restrictions on the contents of a module. Build with `Rules::default()` and the setters.
+/// The restrictions on the contents of a module. Build with `Restrictions::default()` and the setters.
 ///
 /// ```
-/// use rego_compat::{Module, RegoVersion, Rules};
+/// use rego_compat::{Module, RegoVersion, Restrictions};
 ///
-/// let rules = Rules::default().with_data_roots(["inventory", "lib"]).with_required_rules(["violation"]);
+/// let restrictions = Restrictions::default().with_data_roots(["inventory", "lib"]).with_required_rules(["violation"]);
 /// let module = Module::parse("t.rego", "package t\np { data.secrets.x }", RegoVersion::V0)?;
-/// let diagnostics = module.check(&rules).unwrap_err();
+/// let diagnostics = module.check(&restrictions).unwrap_err();
 /// assert_eq!(diagnostics.len(), 2);
 /// # Ok::<(), rego_compat::Diagnostics>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Rules {
+pub struct Restrictions {
     data_roots: Option<BTreeSet<String>>,
     import_roots: Option<Vec<Vec<String>>>,
     required_rules: BTreeSet<String>,
@@ -55,7 +55,7 @@ pub struct Rules {
     bounds: Bounds,
 }
 
-impl Default for Rules {
+impl Default for Restrictions {
     fn default() -> Self {
         Self {
             data_roots: None,
@@ -73,7 +73,7 @@ fn owned<S: Into<String>>(names: impl IntoIterator<Item = S>) -> impl Iterator<I
     names.into_iter().map(Into::into)
 }
 
-impl Rules {
+impl Restrictions {
     /// Only these roots of `data` may be read (`data.<root>…`), always by name. Without this call, any may.
     #[must_use]
     pub fn with_data_roots<S: Into<String>>(mut self, roots: impl IntoIterator<Item = S>) -> Self {

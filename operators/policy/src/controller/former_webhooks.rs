@@ -51,14 +51,14 @@ impl FormerRegistrations {
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             clock.tick().await;
-            if let Err(error) = self.look().await {
+            if let Err(error) = self.remove_found().await {
                 let reason = reason(&error);
                 tracing::warn!(reason, "former webhook configurations cannot be removed, will retry");
             }
         }
     }
 
-    async fn look(&self) -> kube::Result<()> {
+    async fn remove_found(&self) -> kube::Result<()> {
         let present = self.configuration.borrow().clone();
         let WebhookClient::Service { namespace, name } = &present.client else { return Ok(()) };
         let configurations: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());

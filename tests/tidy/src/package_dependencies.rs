@@ -1,11 +1,11 @@
 //! The packages of ours that a package may use: the operator all, the framework three, the languages and the schemas
 //! the leaf crates, the other crates none. Tests and examples may use anything.
 //!
-//! Both a line in a manifest and a path in a source file need a door. Rooms inside a package are in `room.rs`.
+//! Both a line in a manifest and a path in a source file are checked. Modules inside a package are in `module_dependencies.rs`.
 
 use std::collections::BTreeSet;
 
-use crate::{Edge, Finding, Rule, Source, edges};
+use crate::{Diagnostic, Edge, Rule, Source, edges};
 
 const FRAMEWORK: [&str; 3] = ["cel-compat", "rego-compat", "schema-merge"];
 const LANGUAGE: [&str; 2] = ["eval-budget", "go-compat"];
@@ -32,15 +32,15 @@ const HARNESS: [&str; 2] = ["control-plane", "go-program"];
 /// Returns true if the package in a folder may depend on a package of ours. Tests may use the harness, and a package
 /// may name itself, to switch its own test features on.
 pub(crate) fn may_use(folder: &str, package: &str, used: &str, is_test: bool) -> bool {
-    let Some(doors) = open_to(folder) else { return true };
+    let Some(allowed) = open_to(folder) else { return true };
     // The examples of a derive macro need the crate it is for.
     let own_crate = package.strip_suffix("-derive") == Some(used);
-    doors.contains(&used) || used == package || (is_test && (own_crate || HARNESS.contains(&used)))
+    allowed.contains(&used) || used == package || (is_test && (own_crate || HARNESS.contains(&used)))
 }
 
-/// The paths in a file that lead to packages of ours without a door. `ours` are package names.
+/// The paths in a file that lead to packages of ours that are not allowed. `ours` are package names.
 #[must_use]
-pub fn package_edges(source: &Source, ours: &BTreeSet<String>) -> Vec<Finding> {
+pub fn package_edges(source: &Source, ours: &BTreeSet<String>) -> Vec<Diagnostic> {
     let Some((folder, _)) = source.path().split_once("/src/") else {
         return Vec::new();
     };
@@ -50,12 +50,12 @@ pub fn package_edges(source: &Source, ours: &BTreeSet<String>) -> Vec<Finding> {
         Edge::Inside { .. } => None,
     });
     let refused = leads_out.filter(|(used, _)| ours.contains(used) && !may_use(folder, package, used, false));
-    refused.map(|(used, line)| finding(source.path(), line, package, &used)).collect()
+    refused.map(|(used, line)| diagnostic(source.path(), line, package, &used)).collect()
 }
 
-pub(crate) fn finding(path: &str, line: usize, package: &str, used: &str) -> Finding {
-    let message = format!("{package} must not use {used}: see the doors in docs/architecture.md");
-    Finding::new(path, line, Rule::Door, message)
+pub(crate) fn diagnostic(path: &str, line: usize, package: &str, used: &str) -> Diagnostic {
+    let message = format!("{package} must not use {used}: see docs/architecture.md");
+    Diagnostic::new(path, line, Rule::PackageDependency, message)
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
         let ours = ours.into_iter().map(str::to_owned).collect();
         package_edges(&Source::parse(path, text).unwrap(), &ours)
             .into_iter()
-            .map(|finding| finding.line)
+            .map(|diagnostic| diagnostic.line)
             .collect()
     }
 

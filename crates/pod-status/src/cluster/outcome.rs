@@ -1,8 +1,8 @@
 //! The result of a decision about one parent.
 
+use crate::decision::Held;
+use crate::enforcement_states::Standing;
 use crate::epoch::Plan;
-use crate::job::Held;
-use crate::standings::Standing;
 
 /// The result for one parent.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use watch_manager::{WatchManager, WatchedObject};
 
 use super::OwnCrds;
 use super::install::{OwnCrd, version};
-use super::repairs;
+use super::repair_log;
 use crate::api_error::reason;
 use crate::own_watch::{self, OwnEvent, OwnWatches};
 
@@ -101,7 +101,7 @@ impl Keeper {
             match self.crd.apply(&self.client).await {
                 Ok((crd, changed)) => {
                     if changed {
-                        repairs::note("own CRD", &self.crd.name);
+                        repair_log::note("own CRD", &self.crd.name);
                     } else {
                         self.pace.relax();
                     }

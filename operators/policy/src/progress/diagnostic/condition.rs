@@ -12,7 +12,7 @@
 
 use serde_json::Value;
 
-use super::{About, Finding, Level, generation_of, observed_generation, text};
+use super::{About, Diagnostic, Level, generation_of, observed_generation, text};
 
 /// Beginnings of words that are bad news while a condition with them is true, and what that means: that something failed, or
 /// that it takes longer.
@@ -132,14 +132,14 @@ pub(super) fn all(object: &Value) -> impl Iterator<Item = &Value> {
     lists(object).into_iter().flat_map(|(_, conditions)| conditions)
 }
 
-/// A finding for each condition; what is as it should be is a note.
-pub(super) fn conditions(object: &Value) -> Vec<Finding> {
+/// A diagnostic for each condition; what is as it should be is a note.
+pub(super) fn conditions(object: &Value) -> Vec<Diagnostic> {
     let (generation, is_observed) = (generation_of(object), is_observed(object));
     let of_list = |(place, list): (String, Vec<&Value>)| {
         let is_well = is_observed && is_summed_up(&list, generation);
         let found = list.into_iter().map(|condition| {
             let sentence = sentence(condition, generation);
-            Finding::new(
+            Diagnostic::new(
                 level(condition, generation, is_well),
                 About::Condition,
                 format!("{place}{sentence}"),

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn written(text: &str, out: &mut dyn Write) -> Result<(), String> {
+pub(crate) fn write_text(text: &str, out: &mut dyn Write) -> Result<(), String> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write: {error}")),
         _ => Ok(()),
@@ -31,8 +31,8 @@ mod tests {
 
     #[test]
     fn a_reader_that_went_away_is_no_failure_and_a_full_disk_is_one() {
-        assert_eq!(written("a", &mut Broken(io::ErrorKind::BrokenPipe)), Ok(()));
-        let error = written("a", &mut Broken(io::ErrorKind::StorageFull)).unwrap_err();
+        assert_eq!(write_text("a", &mut Broken(io::ErrorKind::BrokenPipe)), Ok(()));
+        let error = write_text("a", &mut Broken(io::ErrorKind::StorageFull)).unwrap_err();
         assert!(error.starts_with("cannot write: "), "{error}");
     }
 }

@@ -1,18 +1,18 @@
-//! Findings of one object at a time.
+//! Diagnostics of one object at a time.
 
 use serde_json::json;
 
 use super::*;
 use crate::progress::reader::Event;
 
-/// The findings that explain something, as `blocking message`.
+/// The diagnostics that explain something, as `blocking message`.
 fn explained(object: Value) -> Vec<String> {
-    let found = findings(&object, true, &Declared::new());
-    let found = found.into_iter().filter(|finding| finding.level > Level::Note);
-    found.map(|finding| format!("{:?} {}", finding.level, finding.message)).collect()
+    let found = diagnostics(&object, true, &Declared::new());
+    let found = found.into_iter().filter(|diagnostic| diagnostic.level > Level::Note);
+    found.map(|diagnostic| format!("{:?} {}", diagnostic.level, diagnostic.message)).collect()
 }
 
-/// The findings of a list of conditions that explain something.
+/// The diagnostics of a list of conditions that explain something.
 fn of_list(conditions: Value) -> Vec<String> {
     explained(
         json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 2, "conditions": conditions}}),
@@ -22,7 +22,7 @@ fn of_list(conditions: Value) -> Vec<String> {
 #[track_caller]
 fn condition(kind: &str, status: &str, reason: &str, expected: Option<Level>) {
     let object = json!({"status": {"conditions": [{"type": kind, "status": status, "reason": reason}]}});
-    let level = findings(&object, true, &Declared::new())[0].level;
+    let level = diagnostics(&object, true, &Declared::new())[0].level;
     assert_eq!(Some(level).filter(|level| *level > Level::Note), expected, "{kind}={status} {reason}");
 }
 
@@ -125,8 +125,8 @@ fn an_object_in_deletion_names_who_holds_it() {
     );
     let kept = json!({"metadata": {"finalizers": ["example.com/drain"]}, "status": {"a": 1}});
     assert_eq!(
-        findings(&kept, true, &Declared::new()),
-        [Finding::new(Level::Note, About::Finalizer, "finalizer example.com/drain")]
+        diagnostics(&kept, true, &Declared::new()),
+        [Diagnostic::new(Level::Note, About::Finalizer, "finalizer example.com/drain")]
     );
 }
 
@@ -296,8 +296,8 @@ fn pauses_replicas_phases_containers_and_missing_statuses() {
             "Waiting phase Pending",
         ]
     );
-    assert_eq!(findings(&json!({"spec": {}}), true, &Declared::new())[0].about, About::Status);
-    assert_eq!(findings(&json!({"data": {}}), false, &Declared::new()), []);
+    assert_eq!(diagnostics(&json!({"spec": {}}), true, &Declared::new())[0].about, About::Status);
+    assert_eq!(diagnostics(&json!({"data": {}}), false, &Declared::new()), []);
 }
 
 #[test]
@@ -324,9 +324,9 @@ fn newest(kind: &str) -> Event {
     }
 }
 
-/// The message of the finding that the newest Event makes, with the other findings of the object.
+/// The message of the diagnostic that the newest Event makes, with the other diagnostics of the object.
 fn said(object: &Value, events: &[Event]) -> Option<String> {
-    event(object, &findings(object, true, &Declared::new()), events).map(|finding| finding.message)
+    event(object, &diagnostics(object, true, &Declared::new()), events).map(|diagnostic| diagnostic.message)
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn a_load_balancer_without_an_address_waits_for_one() {
     // Some controllers never write the address of an Ingress.
     let ingress = json!({"spec": {"rules": []}, "status": {"loadBalancer": {}}});
     assert_eq!(explained(ingress.clone()), [""; 0]);
-    assert_eq!(findings(&ingress, true, &Declared::new())[0].about, About::Address);
+    assert_eq!(diagnostics(&ingress, true, &Declared::new())[0].about, About::Address);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Findings about one object: deletion and finalizers, pauses, generations, conditions, replicas.
+//! Diagnostics about one object: deletion and finalizers, pauses, generations, conditions, replicas.
 //!
 //! Nothing here knows a kind of its own; the conventions are those of the Kubernetes API and of `kstatus`.
 
@@ -15,7 +15,7 @@ use super::text;
 /// Phases of what has come to its end.
 const FINISHED: [&str; 3] = ["Succeeded", "Complete", "Completed"];
 
-/// The weight of a finding.
+/// The weight of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
@@ -30,7 +30,7 @@ pub(super) enum Level {
 /// Something that an object, or its absence, says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Finding {
+pub(super) struct Diagnostic {
     pub(super) level: Level,
     pub(super) about: About,
     pub(super) message: String,
@@ -38,7 +38,7 @@ pub(super) struct Finding {
     pub(super) is_first_cause: bool,
 }
 
-/// The part of an object that a finding is about.
+/// The part of an object that a diagnostic is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum About {
@@ -58,9 +58,9 @@ pub(super) enum About {
     Missing,
 }
 
-// === impl Finding ===
+// === impl Diagnostic ===
 
-impl Finding {
+impl Diagnostic {
     pub(super) fn new(level: Level, about: About, message: impl Into<String>) -> Self {
         Self { level, about, message: message.into(), is_first_cause: false }
     }
@@ -71,20 +71,21 @@ impl Finding {
     }
 }
 
-/// The findings of an object; the most specific ones first. `has_status`: its kind has a status that controllers write.
-pub(super) fn findings(object: &Value, has_status: bool, declared: &Declared) -> Vec<Finding> {
+/// The diagnostics of an object; the most specific ones first. `has_status`: its kind has a status that controllers write.
+pub(super) fn diagnostics(object: &Value, has_status: bool, declared: &Declared) -> Vec<Diagnostic> {
     let mut found = deletion(object, declared);
     found.extend(paused(object).into_iter().chain(generation(object)));
     // A pod that has run says `Ready=False`, and waits for nothing.
     let is_done = text(object, "/status/phase").is_some_and(|phase| FINISHED.contains(&phase));
-    let waits = |finding: &Finding| !is_done || finding.level > Level::Waiting;
+    let waits = |diagnostic: &Diagnostic| !is_done || diagnostic.level > Level::Waiting;
     let conditions = condition::conditions(object).into_iter();
-    let conditions = conditions.map(|finding| if waits(&finding) { finding } else { finding.into_note() });
+    let conditions =
+        conditions.map(|diagnostic| if waits(&diagnostic) { diagnostic } else { diagnostic.into_note() });
     found.extend(containers(object).into_iter().chain(conditions));
     found.extend(phases(object).into_iter().chain(failure(object)));
     found.extend(replicas(object).into_iter().chain(outdated(object)));
     found.extend(address(object).into_iter().chain(status(object, has_status)).chain(unreadable(object)));
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+    found.sort_by_key(|diagnostic| std::cmp::Reverse(diagnostic.level));
     found
 }
 
@@ -100,7 +101,7 @@ pub(super) fn generation_of(object: &Value) -> Option<i64> {
     object.pointer("/metadata/generation").and_then(Value::as_i64)
 }
 
-fn deletion(object: &Value, declared: &Declared) -> Vec<Finding> {
+fn deletion(object: &Value, declared: &Declared) -> Vec<Diagnostic> {
     let described = |name: &String| finalizer::described(object, name, declared);
     let names = |pointer: &str| {
         let all = object.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
@@ -108,7 +109,7 @@ fn deletion(object: &Value, declared: &Declared) -> Vec<Finding> {
     };
     let (finalizers, of_namespace) = (names("/metadata/finalizers"), names("/spec/finalizers"));
     let Some(since) = text(object, "/metadata/deletionTimestamp") else {
-        let note = |name: &String| Finding::new(Level::Note, About::Finalizer, described(name));
+        let note = |name: &String| Diagnostic::new(Level::Note, About::Finalizer, described(name));
         return finalizers.iter().map(note).collect();
     };
     if finalizers.is_empty() && of_namespace.is_empty() {
@@ -117,40 +118,40 @@ fn deletion(object: &Value, declared: &Declared) -> Vec<Finding> {
             "is being deleted, and no finalizer holds it: it goes when its grace period has ended ({since}) and, if it \
              runs on a node, the node has confirmed that it does not any more"
         );
-        return vec![Finding::new(Level::Waiting, About::Deletion, message)];
+        return vec![Diagnostic::new(Level::Waiting, About::Deletion, message)];
     }
     let held = |name: &String| {
         let level = if finalizer::is_of_the_collector(name) { Level::Waiting } else { Level::Blocking };
         let message = format!("is being deleted since {since} and waits for {}", described(name));
-        Finding::new(level, About::Finalizer, message)
+        Diagnostic::new(level, About::Finalizer, message)
     };
     let contents = of_namespace.iter().map(|name| {
         let message = format!(
             "is being deleted since {since} and waits for finalizer {name} of its spec: the namespace \
                                controller removes it when the namespace is empty"
         );
-        Finding::new(Level::Waiting, About::Finalizer, message)
+        Diagnostic::new(Level::Waiting, About::Finalizer, message)
     });
     finalizers.iter().map(held).chain(contents).collect()
 }
 
-fn paused(object: &Value) -> Option<Finding> {
+fn paused(object: &Value) -> Option<Diagnostic> {
     let is_set = |name: &&str| object.pointer(&format!("/spec/{name}")) == Some(&Value::Bool(true));
     let field = ["paused", "suspend", "suspended"].into_iter().find(is_set)?;
-    Some(Finding::new(
+    Some(Diagnostic::new(
         Level::Blocking,
         About::Paused,
         format!("spec.{field} is true: controllers leave it alone"),
     ))
 }
 
-fn generation(object: &Value) -> Option<Finding> {
+fn generation(object: &Value) -> Option<Diagnostic> {
     let (wanted, observed) = (generation_of(object)?, observed_generation(object)?);
     if observed < 0 {
         // The default of a schema.
         let message =
             "no controller has observed any generation of it: is the one that is responsible for it running?";
-        return Some(Finding::new(Level::Waiting, About::Generation, message));
+        return Some(Diagnostic::new(Level::Waiting, About::Generation, message));
     }
     let last = last_status_write(object).map_or_else(String::new, |Write { manager, time, .. }| {
         format!("; the status was last written by {manager} at {time}")
@@ -158,11 +159,11 @@ fn generation(object: &Value) -> Option<Finding> {
     let message =
         format!("generation {wanted} was not observed: the status is about generation {observed}{last}");
     // A later one than there is comes from a backup: a controller that waits for a later one still sees no change.
-    (observed != wanted).then(|| Finding::new(Level::Blocking, About::Generation, message))
+    (observed != wanted).then(|| Diagnostic::new(Level::Blocking, About::Generation, message))
 }
 
 /// Containers of a pod that wait for more than their turn.
-fn containers(object: &Value) -> Vec<Finding> {
+fn containers(object: &Value) -> Vec<Diagnostic> {
     let lists = ["/status/initContainerStatuses", "/status/containerStatuses"];
     let all = lists.iter().filter_map(|list| object.pointer(list).and_then(Value::as_array)).flatten();
     let waiting = all.filter_map(|container| {
@@ -171,13 +172,13 @@ fn containers(object: &Value) -> Vec<Finding> {
         let message = text(container, "/state/waiting/message").unwrap_or("no message");
         let is_turn = ["ContainerCreating", "PodInitializing"].contains(&reason);
         let level = if is_turn { Level::Waiting } else { Level::Blocking };
-        Some(Finding::new(level, About::Container, format!("container {name} waits: {reason}: {message}")))
+        Some(Diagnostic::new(level, About::Container, format!("container {name} waits: {reason}: {message}")))
     });
     waiting.collect()
 }
 
-/// The findings of `status.phase`, or `status.state`, as some kinds call it.
-fn phases(object: &Value) -> Vec<Finding> {
+/// The diagnostics of `status.phase`, or `status.state`, as some kinds call it.
+fn phases(object: &Value) -> Vec<Diagnostic> {
     let judged = |field: &str| {
         let phase = text(object, &format!("/status/{field}"))?;
         let level = match phase {
@@ -187,7 +188,7 @@ fn phases(object: &Value) -> Vec<Finding> {
         let message =
             text(object, "/status/message").map_or_else(String::new, |message| format!(": {message}"));
         let message = format!("{field} {phase}{message}{}", unscheduled(object));
-        Some(Finding::new(level?, About::Phase, message))
+        Some(Diagnostic::new(level?, About::Phase, message))
     };
     ["phase", "state"].into_iter().filter_map(judged).collect()
 }
@@ -202,12 +203,12 @@ fn as_name(phase: &str) -> String {
 }
 
 /// The failure that Cluster API's contracts have in fields of their own.
-fn failure(object: &Value) -> Option<Finding> {
+fn failure(object: &Value) -> Option<Diagnostic> {
     let of = |field: &str| text(object, &format!("/status/{field}")).filter(|text| !text.is_empty());
     let (reason, message) = (of("failureReason"), of("failureMessage"));
     let said = [reason, message].into_iter().flatten().collect::<Vec<_>>().join(": ");
     (!said.is_empty())
-        .then(|| Finding::new(Level::Blocking, About::Status, format!("has failed for good: {said}")))
+        .then(|| Diagnostic::new(Level::Blocking, About::Status, format!("has failed for good: {said}")))
 }
 
 /// For a pod that no scheduler has looked at: one that has says `PodScheduled`.
@@ -222,7 +223,7 @@ fn unscheduled(object: &Value) -> String {
     }
 }
 
-fn replicas(object: &Value) -> Option<Finding> {
+fn replicas(object: &Value) -> Option<Diagnostic> {
     let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
     let scaled = number("/spec/replicas")
         .zip(number("/status/replicas").or_else(|| number("/status/readyReplicas")))
@@ -233,11 +234,11 @@ fn replicas(object: &Value) -> Option<Finding> {
     let (wanted, ready) = scaled.or(of_nodes)?;
     let ready = ready.unwrap_or(0);
     let message = format!("{ready} of {wanted} replicas are ready");
-    (ready < wanted).then(|| Finding::new(Level::Waiting, About::Replicas, message))
+    (ready < wanted).then(|| Diagnostic::new(Level::Waiting, About::Replicas, message))
 }
 
 /// Replicas that are ready and not of the newest revision. A partition keeps some of them on purpose.
-fn outdated(object: &Value) -> Option<Finding> {
+fn outdated(object: &Value) -> Option<Diagnostic> {
     let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
     let of_set = || number("/spec/replicas").zip(number("/status/updatedReplicas"));
     let of_nodes = || number("/status/desiredNumberScheduled").zip(number("/status/updatedNumberScheduled"));
@@ -248,11 +249,11 @@ fn outdated(object: &Value) -> Option<Finding> {
         _ => "",
     };
     let message = format!("{updated} of {wanted} replicas are of the newest revision{by_hand}");
-    (updated < wanted && !is_partitioned).then(|| Finding::new(Level::Waiting, About::Replicas, message))
+    (updated < wanted && !is_partitioned).then(|| Diagnostic::new(Level::Waiting, About::Replicas, message))
 }
 
 /// An address that a load balancer should have. Some controllers never write that of an Ingress, so it is not awaited.
-fn address(object: &Value) -> Option<Finding> {
+fn address(object: &Value) -> Option<Diagnostic> {
     let balancer = object.pointer("/status/loadBalancer")?;
     let has_address = balancer.get("ingress").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
     let class = text(object, "/spec/loadBalancerClass")
@@ -271,42 +272,42 @@ fn address(object: &Value) -> Option<Finding> {
         ),
         Some(_) => return None,
     };
-    (!has_address).then(|| Finding::new(level, About::Address, message))
+    (!has_address).then(|| Diagnostic::new(level, About::Address, message))
 }
 
 /// The newest Event of an object that waits, or says nothing about itself; the newest of `events` is the first one.
 ///
 /// A warning tells more than a condition that is not `True` yet. So does any Event of an object of which only the phase is
 /// known, such as a PersistentVolumeClaim.
-pub(super) fn event(object: &Value, found: &[Finding], events: &[Event]) -> Option<Finding> {
+pub(super) fn event(object: &Value, found: &[Diagnostic], events: &[Event]) -> Option<Diagnostic> {
     let Event { last, r#type: kind, reason, message, .. } = events.first()?;
     let is_silent = text(object, "/status/phase").is_none() && condition::all(object).next().is_none();
-    let waits = found.iter().any(|finding| finding.level == Level::Waiting);
+    let waits = found.iter().any(|diagnostic| diagnostic.level == Level::Waiting);
     let has_phase_only = condition::all(object).next().is_none() && waits;
     let explains = match kind.as_str() {
         "Warning" => is_silent || waits,
         _ => !is_silent && has_phase_only,
     };
     let message = format!("{kind} {reason} at {last}: {message}");
-    explains.then(|| Finding::new(Level::Waiting, About::Event, message))
+    explains.then(|| Diagnostic::new(Level::Waiting, About::Event, message))
 }
 
 /// Conditions that are none: what they are to say is not known, and not taken for well.
-fn unreadable(object: &Value) -> Option<Finding> {
+fn unreadable(object: &Value) -> Option<Diagnostic> {
     let found = object.pointer("/status/conditions").filter(|found| !found.is_array() && !found.is_null())?;
     let found: String = found.to_string().chars().take(60).collect();
     let message = format!("status.conditions is not a list, and is not understood: {found}");
-    Some(Finding::new(Level::Waiting, About::Condition, message))
+    Some(Diagnostic::new(Level::Waiting, About::Condition, message))
 }
 
-fn status(object: &Value, has_status: bool) -> Option<Finding> {
+fn status(object: &Value, has_status: bool) -> Option<Diagnostic> {
     let is_empty = match object.get("status") {
         None | Some(Value::Null) => true,
         Some(Value::Object(fields)) => fields.is_empty(),
         Some(_) => false,
     };
     let message = "no controller has written a status: is the one that is responsible for it running?";
-    (has_status && is_empty).then(|| Finding::new(Level::Waiting, About::Status, message))
+    (has_status && is_empty).then(|| Diagnostic::new(Level::Waiting, About::Status, message))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::controller::crds::{Comparison, CrdEvent, Desired, Placed, template_of};
 use crate::controller::kinds::constraint;
-use crate::controller::repairs;
+use crate::controller::repair_log;
 use crate::controller::status::{pod_error, retried};
 use crate::established::ESTABLISH;
 
@@ -92,7 +92,7 @@ impl Ingest {
         if known.placed_at.is_none_or(|at| at.elapsed() > QUIET) {
             known.attempts = 0;
         }
-        repairs::note("constraint CRD", &desired.name);
+        repair_log::note("constraint CRD", &desired.name);
         let reason =
             format!("another client changed or deleted the CRD {}; it is being restored", desired.name);
         self.template_outcome(

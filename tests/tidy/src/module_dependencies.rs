@@ -1,19 +1,19 @@
-//! The top-level modules of a package that a module may use, for the two packages that have rooms.
+//! The top-level modules of a package that a module may use, for two packages.
 //!
-//! What a room re-exports at the package's root still belongs to the room: the root is resolved through
-//! its `pub use` lines. Tests may look into every room.
+//! What a module re-exports at the package's root still belongs to the module: the root is resolved through
+//! its `pub use` lines. Tests may use every module.
 
 use std::collections::BTreeMap;
 
 use crate::edge::module_path;
-use crate::{Edge, Finding, Rule, Source, edges};
+use crate::{Diagnostic, Edge, Rule, Source, edges};
 
-/// A room and the rooms it may use.
-type Doors = &'static [(&'static str, &'static [&'static str])];
+/// A module and the modules it may use.
+type Allowed = &'static [(&'static str, &'static [&'static str])];
 
-/// The rooms of a package are listed completely: a new one is refused until it is here. `error` is what
-/// `policyset` reports, made of what the other rooms refuse.
-const FRAMEWORK: Doors = &[
+/// The top-level modules of a package are listed completely: a new one is refused until it is here. `error` is what
+/// `policyset` reports, made of what the other modules refuse.
+const FRAMEWORK: Allowed = &[
     ("api", &[]),
     ("driver", &["api", "inventory", "review"]),
     ("error", &["api", "driver", "review", "target"]),
@@ -24,8 +24,8 @@ const FRAMEWORK: Doors = &[
     ("target", &["api", "review"]),
 ];
 
-/// `enforce` and `controller` meet in `handle`; no module uses `runtime`.
-const OPERATOR: Doors = &[
+/// `enforce` and `controller` meet in `in_force`; no module uses `runtime`.
+const OPERATOR: Allowed = &[
     ("api", &[]),
     ("api_error", &[]),
     (
@@ -39,20 +39,20 @@ const OPERATOR: Doors = &[
             "enforce",
             "established",
             "events",
-            "handle",
+            "in_force",
             "own_watch",
         ],
     ),
     ("budget", &[]),
     ("catalog", &["api", "api_error", "cli"]),
-    ("cli", &["api", "budget", "enforce", "handle"]),
+    ("cli", &["api", "budget", "enforce", "in_force"]),
     ("config", &[]),
-    ("controller", &["api", "api_error", "config", "established", "handle", "own_watch"]),
+    ("controller", &["api", "api_error", "config", "established", "in_force", "own_watch"]),
     ("declaration", &[]),
-    ("enforce", &["api", "config", "events", "handle"]),
+    ("enforce", &["api", "config", "events", "in_force"]),
     ("established", &["own_watch"]),
     ("events", &["api", "api_error"]),
-    ("handle", &["api", "config"]),
+    ("in_force", &["api", "config"]),
     ("migrate", &["api", "api_error", "budget", "cli", "config", "enforce"]),
     ("own_watch", &[]),
     ("progress", &["api_error"]),
@@ -67,7 +67,7 @@ const OPERATOR: Doors = &[
             "controller",
             "enforce",
             "events",
-            "handle",
+            "in_force",
             "migrate",
             "own_watch",
             "progress",
@@ -78,7 +78,7 @@ const OPERATOR: Doors = &[
 /// The items of kube that reach a cluster: `cli` must do without.
 const CLUSTER: [&str; 5] = ["Api", "Client", "Config", "client", "runtime"];
 
-fn doors(folder: &str) -> Option<Doors> {
+fn allowed(folder: &str) -> Option<Allowed> {
     match folder {
         "crates/constraint-framework" => Some(FRAMEWORK),
         "operators/policy" => Some(OPERATOR),
@@ -86,15 +86,15 @@ fn doors(folder: &str) -> Option<Doors> {
     }
 }
 
-/// The paths in the files of one package that lead into rooms without a door. `folder` is the package's.
+/// The paths in the files of one package that lead into modules that are not allowed. `folder` is the package's.
 #[must_use]
-pub fn room_edges(folder: &str, sources: &[&Source]) -> Vec<Finding> {
-    let Some(doors) = doors(folder) else {
+pub fn module_edges(folder: &str, sources: &[&Source]) -> Vec<Diagnostic> {
+    let Some(allowed) = allowed(folder) else {
         return Vec::new();
     };
     let roots = sources.iter().filter(|source| source.path() == format!("{folder}/src/lib.rs"));
     let shown: BTreeMap<_, _> = roots.flat_map(|root| shown_at_root(root)).collect();
-    sources.iter().flat_map(|source| refused(source, doors, &shown)).collect()
+    sources.iter().flat_map(|source| refused(source, allowed, &shown)).collect()
 }
 
 /// `pub use driver::Budget` at the root: `Budget` leads to `driver`.
@@ -107,43 +107,49 @@ fn shown_at_root(root: &Source) -> Vec<(String, String)> {
     pairs.collect()
 }
 
-fn refused(source: &Source, doors: Doors, shown: &BTreeMap<String, String>) -> Vec<Finding> {
-    let Some(room) = module_path(source.path()).into_iter().next() else {
+fn refused(source: &Source, allowed: Allowed, shown: &BTreeMap<String, String>) -> Vec<Diagnostic> {
+    let Some(module) = module_path(source.path()).into_iter().next() else {
         return Vec::new();
     };
-    let Some((_, open)) = doors.iter().find(|(name, _)| *name == room) else {
-        let message = format!("`{room}` is not a known room: say in tests/tidy/src/room.rs what it may use");
-        return vec![Finding::new(source.path(), 1, Rule::Room, message)];
+    let Some((_, open)) = allowed.iter().find(|(name, _)| *name == module) else {
+        let message = format!(
+            "`{module}` is not a known module: say in tests/tidy/src/module_dependencies.rs what it may use"
+        );
+        return vec![Diagnostic::new(source.path(), 1, Rule::ModuleDependency, message)];
     };
     let judge = |edge| match edge {
-        Edge::Inside { path, line } => leads_to(&path, doors, shown)
-            .filter(|used| *used != room && !open.contains(used))
-            .map(|used| finding(source, line, &room, &format!("`{used}`"))),
-        Edge::Outside { path, line } => reaches_cluster(&room, &path)
-            .then(|| finding(source, line, &room, &format!("a cluster (`{}`)", path.join("::")))),
+        Edge::Inside { path, line } => leads_to(&path, allowed, shown)
+            .filter(|used| *used != module && !open.contains(used))
+            .map(|used| diagnostic(source, line, &module, &format!("`{used}`"))),
+        Edge::Outside { path, line } => reaches_cluster(&module, &path)
+            .then(|| diagnostic(source, line, &module, &format!("a cluster (`{}`)", path.join("::")))),
     };
     edges(source).into_iter().filter_map(judge).collect()
 }
 
-/// The room a path inside the package leads to.
-fn leads_to<'a>(path: &'a [String], doors: Doors, shown: &'a BTreeMap<String, String>) -> Option<&'a str> {
+/// The module a path inside the package leads to.
+fn leads_to<'a>(
+    path: &'a [String],
+    allowed: Allowed,
+    shown: &'a BTreeMap<String, String>,
+) -> Option<&'a str> {
     let first = path.first()?;
-    let is_room = |name: &&String| doors.iter().any(|(room, _)| room == name);
-    let through_root = || shown.get(first).filter(is_room);
-    Some(first).filter(is_room).or_else(through_root).map(String::as_str)
+    let is_module = |name: &&String| allowed.iter().any(|(module, _)| module == name);
+    let through_root = || shown.get(first).filter(is_module);
+    Some(first).filter(is_module).or_else(through_root).map(String::as_str)
 }
 
-fn reaches_cluster(room: &str, path: &[String]) -> bool {
-    room == "cli"
+fn reaches_cluster(module: &str, path: &[String]) -> bool {
+    module == "cli"
         && match path {
             [package, item, ..] => package == "kube" && (CLUSTER.contains(&item.as_str()) || item == "*"),
             _ => false,
         }
 }
 
-fn finding(source: &Source, line: usize, room: &str, used: &str) -> Finding {
-    let message = format!("`{room}` must not use {used}: see the doors in tests/tidy/src/room.rs");
-    Finding::new(source.path(), line, Rule::Room, message)
+fn diagnostic(source: &Source, line: usize, module: &str, used: &str) -> Diagnostic {
+    let message = format!("`{module}` must not use {used}: see tests/tidy/src/module_dependencies.rs");
+    Diagnostic::new(source.path(), line, Rule::ModuleDependency, message)
 }
 
 #[cfg(test)]
@@ -154,9 +160,10 @@ mod tests {
         let parse =
             |(path, text): &(&str, &str)| Source::parse(&format!("{folder}/src/{path}"), text).unwrap();
         let sources: Vec<_> = files.iter().map(parse).collect();
-        let found = room_edges(folder, &sources.iter().collect::<Vec<_>>());
-        let place =
-            |finding: Finding| (finding.path.rsplit('/').next().unwrap_or_default().to_owned(), finding.line);
+        let found = module_edges(folder, &sources.iter().collect::<Vec<_>>());
+        let place = |diagnostic: Diagnostic| {
+            (diagnostic.path.rsplit('/').next().unwrap_or_default().to_owned(), diagnostic.line)
+        };
         found.into_iter().map(place).collect()
     }
 
@@ -189,8 +196,11 @@ mod tests {
 
     #[test]
     fn nobody_uses_the_runtime() {
-        for room in ["cli.rs", "controller.rs", "enforce.rs", "handle.rs", "api.rs"] {
-            assert_eq!(refused_in("operators/policy", &[(room, "use crate::runtime::Args;\n")]), at(room, 1));
+        for module in ["cli.rs", "controller.rs", "enforce.rs", "in_force.rs", "api.rs"] {
+            assert_eq!(
+                refused_in("operators/policy", &[(module, "use crate::runtime::Args;\n")]),
+                at(module, 1)
+            );
         }
         assert_eq!(refused_in("operators/policy", &[("runtime/args.rs", "use crate::runtime::Args;\n")]), []);
         assert_eq!(refused_in("operators/policy", &[("main.rs", "use webtroller::runtime::Args;\n")]), []);

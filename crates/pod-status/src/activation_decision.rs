@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::rollout::{Deadline, Rollout};
 use crate::shape::Shape;
-use crate::strict::Announced;
+use crate::strict_rollout::Announced;
 use crate::vote::{Parent, Vote};
 
 /// `status.activation`.
