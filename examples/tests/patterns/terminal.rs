@@ -106,7 +106,7 @@ async fn a_demo_that_is_interrupted_leaves_nothing_behind() {
     }
 }
 
-/// What it runs takes minutes to build with the features that it has alone. So another program is its Cargo here.
+/// The program of the pattern takes minutes to build with the features that it has alone. So another program is its Cargo here.
 #[test]
 fn the_wasm_pattern_runs_from_its_package_with_the_arguments_and_the_exit_code() {
     let folder = tempfile::tempdir().unwrap();

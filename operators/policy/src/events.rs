@@ -71,11 +71,11 @@ pub struct Subject<'a> {
     pub group: &'a str,
     /// API version.
     pub version: &'a str,
-    /// Kind.
+    /// The object's kind.
     pub kind: &'a str,
     /// Empty for a cluster-scoped object.
     pub namespace: &'a str,
-    /// Name.
+    /// The object's name.
     pub name: &'a str,
     /// The `uid` and the `resourceVersion` of an object that is stored.
     pub stored: Option<(&'a str, &'a str)>,

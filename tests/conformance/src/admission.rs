@@ -20,7 +20,7 @@ pub use request::request;
 /// The contents of one Gatekeeper pod: templates, constraints and an inventory, as manifests.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
-    /// ConstraintTemplates.
+    /// The constraint templates.
     pub templates: Vec<Json>,
     /// Constraints of their kinds.
     pub constraints: Vec<Json>,

@@ -29,7 +29,7 @@ fn constraint(status: &Value) -> Value {
 
 /// The verdicts of kstatus, Flux's expressions and Argo CD's script about constraints.
 fn judge(objects: &[Value]) -> Vec<[String; 3]> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/judge/health");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/judge/health");
     let program = go_program::build(&source, ".", "conformance", "health").unwrap();
     let [kustomization, config] = guide()[..] else { panic!("the guide has two blocks of YAML") };
     let mut judge = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -33,9 +33,7 @@ impl Drop for Replicas {
 
 /// Three pods, and a process for each. What they print goes to one file, line by line.
 async fn start(plane: &ControlPlane, namespace: &str, arguments: &[&str], log: &Path) -> Replicas {
-    // Cargo builds the examples of a package before it runs its tests.
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples/replica");
+    let program = env!("CARGO_BIN_EXE_pod-status-replica");
     let pods: Api<Pod> = Api::namespaced(plane.client().unwrap(), namespace);
     let mut replicas = Replicas::default();
     for name in ["a", "b", "c"] {
@@ -46,11 +44,11 @@ async fn start(plane: &ControlPlane, namespace: &str, arguments: &[&str], log: &
         let pod: Pod = serde_json::from_value(pod).unwrap();
         let pod = pods.create(&PostParams::default(), &pod).await.unwrap();
         let output = OpenOptions::new().create(true).append(true).open(log).unwrap();
-        let mut command = Command::new(&program);
+        let mut command = Command::new(program);
         command.args(arguments).env("KUBECONFIG", plane.kubeconfig()).env("POD_NAME", name);
         command.env("POD_NAMESPACE", namespace).env("POD_UID", pod.metadata.uid.unwrap());
         command.stdin(Stdio::null()).stdout(output);
-        replicas.0.push(command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display())));
+        replicas.0.push(command.spawn().unwrap_or_else(|error| panic!("{program}: {error}")));
     }
     let crds: Api<CustomResourceDefinition> = Api::all(plane.client().unwrap());
     let installed = await_condition(crds, "lamps.example.com", conditions::is_crd_established());

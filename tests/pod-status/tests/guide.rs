@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-const GUIDE: &str = include_str!("../README.md");
+const GUIDE: &str = include_str!("../../../crates/pod-status/README.md");
 
 /// The text of all Rust files below a folder.
 fn sources(folder: &Path) -> String {
@@ -30,7 +30,13 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn every_test_that_the_guide_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["src", "tests", "../../operators/policy/src", "../../operators/policy/tests"];
+    let folders = [
+        "tests",
+        "../../crates/pod-status/src",
+        "../../crates/pod-status/tests",
+        "../../operators/policy/src",
+        "../../operators/policy/tests",
+    ];
     let sources: String = folders.into_iter().map(|folder| sources(&root.join(folder))).collect();
     let missing: Vec<&str> = names(GUIDE).filter(|name| !sources.contains(&format!("fn {name}("))).collect();
     assert!(missing.is_empty(), "{missing:?}");

@@ -22,8 +22,14 @@ pub enum Rule {
     FirstLine,
     /// A `lib.rs` has no example in its first twenty lines.
     Example,
+    /// A doc comment opens with a question, or is one word.
+    Documentation,
     /// A module or type is called util, helper, common, misc, manager, data or info.
     Name,
+    /// A published crate reads a file outside of itself.
+    Packaged,
+    /// Two crates have public types of one name.
+    PublicName,
     /// A line ends in white space.
     TrailingSpace,
     /// `todo!`, `unimplemented!` or `dbg!`.
@@ -44,7 +50,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::PackageDependency,
         Self::ModuleDependency,
         Self::Cycle,
@@ -53,7 +59,10 @@ impl Rule {
         Self::FunctionLength,
         Self::FirstLine,
         Self::Example,
+        Self::Documentation,
         Self::Name,
+        Self::Packaged,
+        Self::PublicName,
         Self::TrailingSpace,
         Self::Unfinished,
         Self::Ignored,
@@ -75,7 +84,10 @@ impl Rule {
             Self::FunctionLength => "function-length",
             Self::FirstLine => "first-line",
             Self::Example => "example",
+            Self::Documentation => "documentation",
             Self::Name => "name",
+            Self::Packaged => "packaged",
+            Self::PublicName => "public-name",
             Self::TrailingSpace => "trailing-space",
             Self::Unfinished => "unfinished",
             Self::Ignored => "ignored",

@@ -16,6 +16,7 @@
 mod banned;
 mod cycle;
 mod diagnostic;
+mod documentation;
 mod edge;
 mod error;
 mod exception;
@@ -24,6 +25,8 @@ mod markdown;
 mod module_dependencies;
 mod name;
 mod package_dependencies;
+mod packaged;
+mod public_name;
 mod pure;
 mod size;
 mod source;
@@ -49,5 +52,13 @@ pub use workspace::Workspace;
 /// All checks that need nothing but one Rust file.
 #[must_use]
 pub fn habits(source: &Source) -> Vec<Diagnostic> {
-    [banned::check(source), name::check(source), size::check(source), text::rust(source)].concat()
+    [
+        banned::check(source),
+        documentation::check(source),
+        name::check(source),
+        packaged::check(source),
+        size::check(source),
+        text::rust(source),
+    ]
+    .concat()
 }

@@ -1,5 +1,5 @@
 //! The packages of ours that a package may use: the operator all, the framework three, the languages and the schemas
-//! the leaf crates, the other crates none. Tests and examples may use anything.
+//! the leaf crates, the other crates none. The packages below `tests` and the examples may use anything.
 //!
 //! Both a line in a manifest and a path in a source file are checked. Modules inside a package are in `module_dependencies.rs`.
 
@@ -26,16 +26,13 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// The packages that tests may use besides: the API server, and Go programs that judge.
-const HARNESS: [&str; 2] = ["control-plane", "go-program"];
-
-/// Returns true if the package in a folder may depend on a package of ours. Tests may use the harness, and a package
-/// may name itself, to switch its own test features on.
+/// Returns true if the package in a folder may depend on a package of ours. A package may name itself, to switch its
+/// own test features on. Tests of a crate get nothing more: whoever takes the crate from the registry can run them.
 pub(crate) fn may_use(folder: &str, package: &str, used: &str, is_test: bool) -> bool {
     let Some(allowed) = open_to(folder) else { return true };
     // The examples of a derive macro need the crate it is for.
     let own_crate = package.strip_suffix("-derive") == Some(used);
-    allowed.contains(&used) || used == package || (is_test && (own_crate || HARNESS.contains(&used)))
+    allowed.contains(&used) || used == package || (is_test && own_crate)
 }
 
 /// The paths in a file that lead to packages of ours that are not allowed. `ours` are package names.
@@ -81,7 +78,7 @@ mod tests {
     const USES: &str = "use rego_compat::a;\nuse watch_manager::b;\nfn c() { constraint_framework::d() }\n";
 
     #[test]
-    fn the_framework_has_three_doors() {
+    fn the_framework_uses_three_crates() {
         assert_eq!(refused("crates/constraint-framework/src/lib.rs", USES), [2]);
     }
 
@@ -107,11 +104,11 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_for_tests_may_be_the_harness_only() {
-        assert!(may_use("crates/pod-status", "pod-status", "go-program", true));
-        assert!(!may_use("crates/pod-status", "pod-status", "go-program", false));
-        assert!(may_use("crates/pod-status", "pod-status", "control-plane", true));
-        assert!(!may_use("crates/pod-status", "pod-status", "control-plane", false));
+    fn tests_of_a_crate_get_nothing_more() {
+        for used in ["control-plane", "go-program"] {
+            assert!(!may_use("crates/pod-status", "pod-status", used, true), "{used}");
+            assert!(may_use("tests/pod-status", "pod-status-tests", used, true), "{used}");
+        }
         assert!(!may_use("crates/pod-status", "pod-status", "watch-manager", true));
         assert!(may_use("crates/duck-types-derive", "duck-types-derive", "duck-types", true));
         assert!(!may_use("crates/duck-types-derive", "duck-types-derive", "duck-types", false));

@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use crate::{
     Diagnostic, Error, Exceptions, Metadata, Source, dependency_trees, file_cycles, habits, links, manifest,
-    manifest_edges, module_edges, package_edges, purity, text, toolchain, tree,
+    manifest_edges, module_edges, package_edges, public_name, purity, text, toolchain, tree,
 };
 
 /// Kinds of files in which white space at the end of a line is a mistake.
@@ -53,6 +53,7 @@ impl Workspace {
     pub fn diagnostics(&self) -> Result<Vec<Diagnostic>, Error> {
         let mut found = self.of_files();
         found.extend(purity(&self.sources));
+        found.extend(public_name::duplicates(&self.sources));
         found.extend(self.of_packages());
         for package in tree::WITHOUT_A_CLUSTER {
             found.extend(dependency_trees(package, &self.tree(package)?));

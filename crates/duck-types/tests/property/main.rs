@@ -6,7 +6,7 @@
 #![allow(missing_docs, unreachable_pub, clippy::cast_precision_loss)]
 
 #[path = "../family/mod.rs"]
-#[allow(dead_code, reason = "the cases for the API server are used by tests/cluster")]
+#[allow(dead_code, reason = "the cases for the API server are used by the package duck-types-tests")]
 mod family;
 
 use std::time::{Duration, Instant};

@@ -8,8 +8,8 @@ const SCHEMA: &str = "interface N { id: ID! }\ntype E implements N { id: ID! nex
 const TEMPLATE: &str = "{{define \"t\"}}<{{.}}>{{end}}{{range $i, $e := .a}}{{if and $e (gt $i 0)}}{{printf \"%5.2v\" $e | html}}{{else}}{{template \"t\" $e}}{{break}}{{end}}{{end}}{{with .b}}{{index . 0}}{{slice \"abc\" 1 2}}{{- len . -}}{{end}}";
 const DOCUMENT_SCHEMA: &str = r##"{"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"n": {"type": ["object", "null"], "properties": {"n": {"$ref": "#/definitions/n"}}, "patternProperties": {"^a+$": {"minimum": 1, "multipleOf": 0.1}}, "additionalProperties": false}}, "allOf": [{"$ref": "#/definitions/n"}], "if": {"required": ["n"]}, "then": {"maxProperties": 2}, "else": {"not": {"enum": [{}, 1]}}, "items": [{"format": "date-time"}], "contains": {"const": 1}, "dependencies": {"a": ["b"]}}"##;
 const YAML: &str = "a: &x [1, 0x1f, 1e3, .inf, ~, yes, 2001-12-14]\nb: {c: *x, <<: {d: !!str 1}}\n? [k]\n: |-\n  text\n  more\ne: !!binary aGk=\n---\n'f': \"\\u00e9\"\n";
-const CERTIFICATE: &str = include_str!("../../../../tests/conformance/certificates/leaf.pem");
-const KEY: &str = include_str!("../../../../tests/conformance/certificates/leaf-key.pem");
+const CERTIFICATE: &str = include_str!("x509/leaf.pem");
+const KEY: &str = include_str!("x509/leaf-key.pem");
 const MODULE: &str = "# METADATA\n# title: t\npackage a.b\nimport rego.v1\nimport data.x as y\ndefault p := 1\np := {x: [y | some y in input.z]} if { every k, v in {1} { not k == v }; input.a with input as {} } else := 2\nf(x) contains 1 if x\n";
 const TOKEN: &str =
     "eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJhIiwiZXhwIjoxfQ.47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";

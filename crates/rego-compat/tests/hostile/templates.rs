@@ -580,7 +580,7 @@ fn doubled(last: &str) -> String {
     format!("import future.keywords.in\np = x {{\nx0 := [1]\n{steps}x := {last}\n}}")
 }
 
-/// Patterns.
+/// Templates with patterns.
 fn matching() -> Vec<Hostile> {
     use Fate::{Answered, Ends};
     let long = |count: usize| format!("concat(\"\", [\"x\" | numbers.range(1, {count})[_]])");

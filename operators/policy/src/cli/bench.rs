@@ -91,12 +91,12 @@ pub struct BenchArgs {
 /// Engine that is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
-    /// That which decides: CEL where a template has both.
+    /// The engine that decides: CEL where a template has both.
     #[default]
     All,
-    /// Rego.
+    /// The templates in Rego.
     Rego,
-    /// CEL.
+    /// The templates in CEL.
     Cel,
 }
 

@@ -10,9 +10,9 @@ use clap::ValueEnum;
 pub enum ColorChoice {
     /// On terminals.
     Auto,
-    /// Everywhere.
+    /// On everything, files too.
     Always,
-    /// Nowhere.
+    /// On nothing.
     Never,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Color {
     Red,
     /// Warned of, skipped.
     Yellow,
-    /// Passed.
+    /// For what has passed.
     Green,
     /// Places, and what is less important.
     Dim,

@@ -14,7 +14,7 @@ const IGNORE_LABEL: &str = "admission.gatekeeper.sh/ignore";
 /// The Namespaces that may carry the label `admission.gatekeeper.sh/ignore`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExemptNamespaces {
-    /// Names.
+    /// Whole names.
     pub names: Vec<String>,
     /// Beginnings of names.
     pub prefixes: Vec<String>,

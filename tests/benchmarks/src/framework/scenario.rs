@@ -15,7 +15,7 @@ pub use library::library;
 pub struct Policies {
     /// Constraint templates.
     pub templates: Vec<Value>,
-    /// Constraints.
+    /// Constraints of these templates.
     pub constraints: Vec<Value>,
     /// Objects that policies may refer to.
     pub inventory: Vec<Value>,

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::panic)]
 #![allow(missing_docs, unreachable_pub, clippy::cast_precision_loss)]
 
-#[path = "../family/mod.rs"]
+#[path = "../../../../crates/duck-types/tests/family/mod.rs"]
 #[allow(dead_code, reason = "the checks without a server are in tests/property")]
 mod family;
 mod generated;

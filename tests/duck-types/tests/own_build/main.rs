@@ -37,7 +37,8 @@ const PROGRAM: &str = include_str!("program.rs");
 /// Builds and runs the program, and returns what it prints.
 #[track_caller]
 fn run(arguments: &[&str]) -> String {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let source = root.join("crates/duck-types");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-build");
     fs::create_dir_all(folder.join("src")).unwrap();
     let write = |name: &str, text: String| {
@@ -49,7 +50,7 @@ fn run(arguments: &[&str]) -> String {
     write("Cargo.toml", MANIFEST.replace("CRATE", &source.display().to_string()));
     let family = source.join("tests/family/mod.rs").display().to_string();
     write("src/main.rs", PROGRAM.replace("FAMILY", &family));
-    fs::copy(source.join("../../Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     let output = Command::new(env!("CARGO"))
         .args(["run", "--quiet", "--offline"])
         .args(arguments)

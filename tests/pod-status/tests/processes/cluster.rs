@@ -93,7 +93,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// SIGKILL.
+    /// Kills the process with SIGKILL, and waits for its end.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

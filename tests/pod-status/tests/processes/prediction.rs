@@ -1,6 +1,6 @@
 //! The times until the slowest of five processes enforces a change: measured, and predicted by the simulator.
 //!
-//! `delays.txt` was measured with `POD_STATUS_CHANGES=400 POD_STATUS_DELAYS=FILE cargo test -p pod-status --test processes
+//! `delays.txt` was measured with `POD_STATUS_CHANGES=400 POD_STATUS_DELAYS=FILE cargo test -p pod-status-tests --test processes
 //! no_request`: a line for each change, with the milliseconds until each of five processes judged by it.
 
 use pod_status::sim::{Law, Simulation, SplitDelays, quantile};

@@ -11,9 +11,9 @@ use crate::audit::place::Kind;
 /// The constraints that are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::audit) enum Scope {
-    /// All.
+    /// Every constraint.
     All,
-    /// These.
+    /// These constraints and no others.
     Only(Arc<BTreeSet<ConstraintRef>>),
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Held {
 /// The violations of one object. Messages have no names in them, so that replicas have equal verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Verdict {
-    /// Sorted.
+    /// The violations, sorted.
     pub(super) held: Vec<Held>,
     /// The parts of the inventory that it depends on. Sorted.
     pub(super) keys: Vec<Key>,
