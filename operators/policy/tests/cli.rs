@@ -145,6 +145,29 @@ fn objects_of_every_place_are_matched_as_gator_test_matches_them() {
     assert!(!warnings.contains("this Namespace "), "{warnings}");
 }
 
+/// The second opinion: regorus answers most example policies as the engine that decides. Of the others it lacks a function
+/// (`re_match`, a width in `sprintf`), or it fails where OPA finds nothing (`some x in null`).
+#[cfg(feature = "regorus")]
+#[test]
+fn a_second_engine_agrees_or_its_difference_is_found() {
+    let folder = checkout();
+    let suites = |engine: &str| {
+        let output =
+            shell(folder.path(), &format!("webtroller verify --engine {engine} examples/policies/..."));
+        let printed = text(&output.stdout);
+        let failed = printed.lines().filter_map(|line| line.strip_prefix("FAIL\texamples/policies/"));
+        let failed: Vec<_> = failed.filter_map(|line| Some(line.split_once('/')?.0.to_owned())).collect();
+        (
+            output.status.code().unwrap(),
+            printed.lines().filter(|line| line.starts_with("ok\t")).count(),
+            failed,
+        )
+    };
+    assert_eq!(suites("rego"), (0, 10, vec![]));
+    let differing = ["container-limits", "image-digests", "required-labels", "required-probes"];
+    assert_eq!(suites("regorus"), (1, 6, differing.map(str::to_owned).to_vec()));
+}
+
 #[test]
 fn wrong_flags_exit_with_2() {
     let folder = checkout();
