@@ -9,7 +9,7 @@ fn main() {
         println!(
             "cargo::warning=the conformance tests and the cluster tests run Go programs: install Go 1.26 or newer \
              (https://go.dev/dl) and put `go` on the PATH; cluster tests can do without where KUBEBUILDER_ASSETS names \
-             etcd, kube-apiserver, kube-controller-manager and kubectl"
+             etcd, kube-apiserver, kube-controller-manager and kubectl; `cargo test-without-go` runs the tests that need neither"
         );
     }
 }

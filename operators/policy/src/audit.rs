@@ -2,7 +2,7 @@
 //! statuses of constraints. One process at a time does it, under a Lease.
 //!
 //! `ledger` is its memory and takes its decisions, without I/O; `auditor` is the loop around it. Objects are not kept:
-//! `source` gives the watch manager their identities, and `hold` has them until they are judged.
+//! `source` gives the watch manager their identities, and `buffer` has them until they are judged.
 
 mod auditor;
 mod buffer;

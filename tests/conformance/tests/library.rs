@@ -1,5 +1,5 @@
 //! The templates of the policy library and of `examples/policies`: every sample and many damaged copies of
-//! it, evaluated by OPA and by us on both back ends.
+//! it, evaluated by OPA and by us.
 //!
 //! Where there is no policy library its tests count as ignored, under a name that says what to set.
 

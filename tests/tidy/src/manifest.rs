@@ -40,6 +40,15 @@ struct Dependency {
     path: Option<PathBuf>,
 }
 
+// === impl Package ===
+
+impl Package {
+    /// Returns true if it names one of these packages as a dependency of any kind.
+    pub(crate) fn depends_on(&self, names: &[&str]) -> bool {
+        self.dependencies.iter().any(|dependency| names.contains(&dependency.name.as_str()))
+    }
+}
+
 // === impl Metadata ===
 
 impl Metadata {

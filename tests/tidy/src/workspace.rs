@@ -10,8 +10,8 @@ use std::process::Command;
 use walkdir::WalkDir;
 
 use crate::{
-    Diagnostic, Error, Exceptions, Metadata, Source, dependency_trees, file_cycles, habits, links, manifest,
-    manifest_edges, module_edges, package_edges, public_name, purity, text, toolchain, tree,
+    Diagnostic, Error, Exceptions, Metadata, Package, Source, dependency_trees, file_cycles, habits, links,
+    manifest, manifest_edges, module_edges, package_edges, public_name, purity, text, toolchain, tree,
 };
 
 /// Kinds of files in which white space at the end of a line is a mistake.
@@ -77,6 +77,13 @@ impl Workspace {
     #[must_use]
     pub fn packages(&self) -> BTreeSet<String> {
         self.metadata.ours().map(|package| package.name.clone()).collect()
+    }
+
+    /// The names of these packages of ours and of those that depend on one of them, in tests too.
+    #[must_use]
+    pub fn dependents(&self, used: &[&str]) -> BTreeSet<String> {
+        let of = |package: &&Package| used.contains(&package.name.as_str()) || package.depends_on(used);
+        self.metadata.ours().filter(of).map(|package| package.name.clone()).collect()
     }
 
     fn of_files(&self) -> Vec<Diagnostic> {

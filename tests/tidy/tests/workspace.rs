@@ -11,6 +11,8 @@ use tidy::{Diagnostic, Rule, Workspace};
 struct Judged {
     packages: BTreeSet<String>,
     paths: BTreeSet<String>,
+    /// The packages whose tests run Go programs.
+    with_go: BTreeSet<String>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -23,7 +25,8 @@ fn judge() -> Result<Judged, tidy::Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let workspace = Workspace::read(&root)?;
     let paths = workspace.sources().iter().map(|source| source.path().to_owned()).collect();
-    Ok(Judged { packages: workspace.packages(), paths, diagnostics: workspace.diagnostics()? })
+    let with_go = workspace.dependents(&["conformance", "control-plane", "go-program"]);
+    Ok(Judged { packages: workspace.packages(), paths, with_go, diagnostics: workspace.diagnostics()? })
 }
 
 #[track_caller]
@@ -46,6 +49,14 @@ fn the_whole_workspace_is_read() {
     for path in ["tests/tidy/src/lib.rs", "tests/tidy/tests/workspace.rs", "operators/policy/src/lib.rs"] {
         assert!(paths.contains(path), "{path} was not read");
     }
+}
+
+#[test]
+fn the_tests_that_need_no_go_are_all_others() {
+    let alias = include_str!("../../../.cargo/config.toml");
+    let named = alias.split("--exclude ").skip(1).filter_map(|rest| rest.split([' ', '"']).next());
+    let left_out: BTreeSet<String> = named.map(str::to_owned).collect();
+    assert_eq!(left_out, judged().with_go);
 }
 
 macro_rules! rules {

@@ -1,4 +1,5 @@
-//! The objects to be judged again: passes over a kind, or over a namespace of it.
+//! The objects to be judged again: passes over a kind, or over a namespace of it. Gatekeeper's sweep is a pass over every kind;
+//! here one is made only where a policy or a Namespace has changed, or to verify the watch.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
