@@ -12,6 +12,10 @@ pub enum EvalError {
     /// The budget is used up; nothing absorbs that. Raise that limit, or fix the policy.
     #[error("evaluation exceeded its budget: {0}")]
     Budget(#[from] Limit),
+    /// A value that [`Bindings`](crate::Bindings) cannot supply, with the reason; nothing absorbs that, so that no answer is
+    /// given on another value in its place.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
 impl EvalError {

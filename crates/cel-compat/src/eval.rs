@@ -20,13 +20,18 @@ use super::value::{Key, Value};
 
 /// The values of the names that an [`Environment`] was given.
 pub trait Bindings {
-    /// The value of a name; asked at most when an expression uses the name. Variables come as `variables.<name>`.
-    fn value(&self, name: &str) -> Value;
+    /// Returns the value of a name; called only where an expression uses the name. Variables come as `variables.<name>`.
+    ///
+    /// # Errors
+    /// [`EvalError::Unreadable`] for a value that there is and that cannot be supplied: the evaluation ends with it. `&&` and
+    /// `||` absorb [`EvalError::Failed`], as they do any error of the language.
+    fn value(&self, name: &str) -> Result<Value, EvalError>;
 }
 
 impl Bindings for BTreeMap<String, Value> {
-    fn value(&self, name: &str) -> Value {
-        self.get(name).cloned().unwrap_or(Value::Null)
+    /// Returns `null` for a name that is not in the map.
+    fn value(&self, name: &str) -> Result<Value, EvalError> {
+        Ok(self.get(name).cloned().unwrap_or(Value::Null))
     }
 }
 
@@ -59,7 +64,7 @@ impl<'a> Evaluation<'a> {
     /// The value of an expression that this evaluation's environment compiled.
     ///
     /// # Errors
-    /// A value that the language does not have, or an exhausted budget.
+    /// A value that the language does not have, an exhausted budget, or a value that the bindings cannot supply.
     pub fn evaluate(&mut self, expression: &Expression) -> Result<Value, EvalError> {
         self.meter.enter();
         self.locals.clear();
@@ -125,7 +130,7 @@ impl<'a> Evaluation<'a> {
         self.meter.descend()?;
         match node {
             Node::Constant(value) => Ok(value.clone()),
-            Node::Given(position) => Ok(self.given(*position)),
+            Node::Given(position) => self.given(*position),
             Node::Variable(position) => self.variable(*position),
             Node::Local(_) => Err(EvalError::failed("unbound name")),
             Node::Path(path) => self.path(path),
@@ -174,8 +179,8 @@ impl<'a> Evaluation<'a> {
         operator.apply(&self.meter, Cow::Owned(a), Cow::Owned(b))
     }
 
-    fn given(&self, position: usize) -> Value {
-        self.environment.given_name(position).map_or(Value::Null, |name| self.bindings.value(name))
+    fn given(&self, position: usize) -> Result<Value, EvalError> {
+        self.environment.given_name(position).map_or(Ok(Value::Null), |name| self.bindings.value(name))
     }
 
     /// A variable, evaluated when first asked for.
@@ -195,7 +200,7 @@ impl<'a> Evaluation<'a> {
             Err(EvalError::Failed(message)) => {
                 Err(format!("composited variable {:?} fails to evaluate: {message}", variable.name))
             }
-            Err(limit) => return Err(limit),
+            Err(error) => return Err(error),
         };
         if let Some(slot) = self.known.get_mut(position) {
             *slot = Some(outcome.clone());
@@ -205,18 +210,18 @@ impl<'a> Evaluation<'a> {
 
     /// `&&` and `||`: the deciding operand wins, wherever it stands, over errors and over what is not a bool.
     fn logic(&mut self, operands: &[Node], deciding: bool) -> Result<Value, EvalError> {
-        let mut error = None;
+        let mut failed = None;
         for operand in operands {
             match self.holds(operand) {
                 Ok(truth) if truth == deciding => return Ok(Value::Bool(deciding)),
                 Ok(_) => {}
                 Err(EvalError::Failed(message)) => {
-                    error.get_or_insert(message);
+                    failed.get_or_insert(message);
                 }
-                Err(limit) => return Err(limit),
+                Err(error) => return Err(error),
             }
         }
-        error.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
+        failed.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
     }
 
     fn index(&mut self, pair: &[Node; 2], is_optional: bool) -> Result<Value, EvalError> {

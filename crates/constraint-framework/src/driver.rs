@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::inventory::{DependencyKey, Inventory, Reads};
-use crate::review::{Json, RawViolation, Review, Unreadable};
+use crate::inventory::{DependencyKey, Inventory, Reads, UnreadableObjectError};
+use crate::review::{Json, RawViolation, Review, UnreadableError};
 
 pub use cel::{CelDriver, ValidatingPolicyDriver};
 pub use explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace};
@@ -113,8 +113,8 @@ impl EvalError {
     }
 }
 
-impl From<Unreadable> for EvalError {
-    fn from(Unreadable: Unreadable) -> Self {
+impl From<UnreadableError> for EvalError {
+    fn from(UnreadableError: UnreadableError) -> Self {
         Self::Unreadable
     }
 }
@@ -137,10 +137,8 @@ pub enum EvalError {
     #[error("the object cannot be read: it is nested too deep, or has a number out of bounds")]
     Unreadable,
     /// The policy reads an object of the inventory that is nested too deep or holds a number too large.
-    #[error(
-        "the object {0} of the inventory cannot be read: it is nested too deep, or has a number out of bounds"
-    )]
-    UnreadableInventory(String),
+    #[error(transparent)]
+    UnreadableInventory(#[from] UnreadableObjectError),
     /// regorus could not answer: a conflict between rules, the time, or something that it lacks. The text is its own.
     #[cfg(feature = "regorus")]
     #[error("regorus: {0}")]

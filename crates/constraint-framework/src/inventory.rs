@@ -21,7 +21,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rego_compat::Value as RegoValue;
-use rpds::RedBlackTreeSetSync;
 
 use crate::review::Document;
 
@@ -31,6 +30,7 @@ use self::resource_tree::ResourceTree;
 use self::view::View;
 
 pub use dependents::{DependencyKey, Dependents};
+pub use object::UnreadableObjectError;
 pub use reads::Reads;
 
 /// The place of an object: `namespace`, its namespace, its group and version, its kind, its name.
@@ -43,8 +43,6 @@ pub struct Inventory {
     count: usize,
     joins: BTreeMap<Arc<JoinKey>, JoinIndex>,
     views: Vec<View>,
-    /// The places of objects that cannot be read. Next to none, if any.
-    unreadable: RedBlackTreeSetSync<Path>,
 }
 
 impl Inventory {
@@ -53,10 +51,6 @@ impl Inventory {
         let path: Path = path.into_iter().map(Arc::from).collect();
         let stored = Arc::new(Stored::new(object.body().text()));
         let replaced = self.root.put(&path, stored.clone());
-        self.unreadable.remove_mut(&path);
-        if stored.is_unreadable() {
-            self.unreadable.insert_mut(path.clone());
-        }
         if replaced.is_none() {
             self.count = self.count.saturating_add(1);
         }
@@ -67,7 +61,6 @@ impl Inventory {
     pub(crate) fn remove(&mut self, path: &[String]) {
         let path: Path = path.iter().map(|segment| Arc::from(segment.as_str())).collect();
         if let Some(removed) = self.root.remove(&path) {
-            self.unreadable.remove_mut(&path);
             self.count = self.count.saturating_sub(1);
             self.reindex(&path, Some(&removed), None);
         }
@@ -108,24 +101,28 @@ impl Inventory {
         self.count == 0
     }
 
-    /// All of `data.inventory`. The tree is kept, and is several times the size of the objects' text.
-    #[must_use]
-    pub fn whole(&self) -> RegoValue {
+    /// Returns all of `data.inventory`. The tree is kept, and is several times the size of the objects' text.
+    ///
+    /// # Errors
+    /// The first object that cannot be read, in order of the paths.
+    pub fn whole(&self) -> Result<RegoValue, UnreadableObjectError> {
         self.root.value()
     }
 
-    /// The part of `data.inventory` that a reader's answer on `input` can depend on.
-    #[must_use]
-    pub fn select(&self, reads: &Reads, input: &RegoValue) -> RegoValue {
-        select::select(self, reads, input)
+    /// Returns everything that lies at the paths of a reader, whatever its input is; nothing of it is found by index.
+    ///
+    /// # Errors
+    /// The first object there that cannot be read.
+    pub fn read_by(&self, reads: &Reads) -> Result<RegoValue, UnreadableObjectError> {
+        view::build(reads.paths(), &self.root)
     }
 
-    /// The first object that a reader's answer on `input` can depend on and that cannot be read. The parts given by
-    /// [`Inventory::select`] show it as `null`: they are not to be judged by.
-    #[must_use]
-    pub fn unreadable(&self, reads: &Reads, input: &RegoValue) -> Option<String> {
-        let path = self.unreadable.iter().find(|path| select::reaches(reads, input, path))?;
-        Some(path.join("/"))
+    /// Returns the part of `data.inventory` that a reader's answer on `input` can depend on.
+    ///
+    /// # Errors
+    /// An object that the answer can depend on cannot be read.
+    pub fn select(&self, reads: &Reads, input: &RegoValue) -> Result<RegoValue, UnreadableObjectError> {
+        select::select(self, reads, input)
     }
 
     fn reindex(&mut self, path: &Path, before: Option<&Stored>, after: Option<&Stored>) {

@@ -13,7 +13,7 @@ mod violation;
 
 pub use action::{Action, Enforcement};
 pub use document::Document;
-pub use json::{Json, Unreadable};
+pub use json::{Json, UnreadableError};
 pub use point::EnforcementPoint;
 pub use subject::{Review, ReviewBuilder, ReviewSource};
 pub use verdict::Verdict;

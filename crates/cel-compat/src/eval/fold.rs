@@ -58,19 +58,19 @@ impl Evaluation<'_> {
         body: &Node,
         deciding: bool,
     ) -> Result<Value, EvalError> {
-        let mut error = None;
+        let mut failed = None;
         for round in rounds {
             self.bind(fold, round);
             match self.holds(body) {
                 Ok(truth) if truth == deciding => return Ok(Value::Bool(deciding)),
                 Ok(_) => {}
                 Err(EvalError::Failed(message)) => {
-                    error.get_or_insert(message);
+                    failed.get_or_insert(message);
                 }
-                Err(limit) => return Err(limit),
+                Err(error) => return Err(error),
             }
         }
-        error.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
+        failed.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
     }
 
     fn exactly_one(&mut self, fold: &Fold, rounds: Rounds<'_>, body: &Node) -> Result<Value, EvalError> {

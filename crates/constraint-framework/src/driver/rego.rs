@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::api::RegoSource;
 use crate::inventory::{DependencyKey, Reads};
-use crate::review::{RawViolation, Unreadable};
+use crate::review::{RawViolation, UnreadableError};
 
 use super::print::{Heard, Listener};
 use super::{BodyTrace, Budget, Case, CompileError, Driver, EvalError, Program};
@@ -90,6 +90,7 @@ impl Driver for PrintingRegoDriver {
 }
 
 fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+    let inventory = explained_inventory(source, case)?;
     let source =
         RegoSource::from_value(source).map_err(|errors| errors.iter().map(from_field).collect::<Vec<_>>())?;
     let version = if source.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
@@ -97,25 +98,33 @@ fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyT
     let package = modules.first().map(|entry| entry.package().join("."));
     let imports = source.rego.lines().filter_map(|line| line.trim().strip_prefix("import "));
     let imports = imports.map(|import| import.split('#').next().unwrap_or_default().trim().to_owned());
-    let inventory = RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), case.inventory.whole())]));
-    let input = input(case).map_err(|error| {
-        vec![CompileError {
-            code: "unreadable_input".to_owned(),
-            message: error.to_string(),
-            location: "input".to_owned(),
-        }]
-    })?;
+    let input = input(case).map_err(|error| vec![unreadable("input", &error)])?;
     explain::bodies(&explain::Question {
         modules: &modules,
         scope: QueryScope { package, imports: imports.collect(), version },
         input,
-        data: inventory,
+        data: RegoValue::from(BTreeMap::from([(RegoValue::from("inventory"), inventory)])),
         budget,
     })
 }
 
+/// Returns the inventory that an explanation is given: all of it, because each expression is evaluated alone, and an index
+/// would leave out what another expression compares. Where some of it cannot be read, what the policy reads.
+fn explained_inventory(source: &Value, case: &Case<'_>) -> Result<RegoValue, Vec<CompileError>> {
+    if let Ok(all) = case.inventory.whole() {
+        return Ok(all);
+    }
+    let program = compile(source, &restrictions(), None)?;
+    let read = program.reads().map(|reads| case.inventory.read_by(reads));
+    read.unwrap_or_else(|| Ok(RegoValue::new_object())).map_err(|error| vec![unreadable("inventory", &error)])
+}
+
+fn unreadable(part: &str, error: &dyn std::error::Error) -> CompileError {
+    CompileError { code: format!("unreadable_{part}"), message: error.to_string(), location: part.to_owned() }
+}
+
 /// Returns what a policy sees as `input`.
-pub(super) fn input(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
+pub(super) fn input(case: &Case<'_>) -> Result<RegoValue, UnreadableError> {
     let fields = vec![
         (NAMES.parameters.clone(), parameters(case)?),
         (NAMES.review.clone(), case.review.rego()?.clone()),
@@ -237,10 +246,7 @@ impl Program for RegoProgram {
         let data = match &self.reads {
             None => RegoValue::new_object(),
             Some(reads) => {
-                if let Some(place) = case.inventory.unreadable(reads, &input) {
-                    return Err(EvalError::UnreadableInventory(place));
-                }
-                let inventory = case.inventory.select(reads, &input);
+                let inventory = case.inventory.select(reads, &input)?;
                 Object::of(vec![(NAMES.inventory.clone(), inventory)]).into_value()
             }
         };
@@ -266,7 +272,7 @@ impl Program for RegoProgram {
 }
 
 /// Rego sees an empty object where a constraint has no parameters.
-fn parameters(case: &Case<'_>) -> Result<RegoValue, Unreadable> {
+fn parameters(case: &Case<'_>) -> Result<RegoValue, UnreadableError> {
     Ok(match case.parameters.rego()? {
         RegoValue::Null => RegoValue::new_object(),
         parameters => parameters.clone(),

@@ -79,7 +79,8 @@ impl Program for RegorusProgram {
         let input = input(case)?;
         // A poisoned lock holds modules that no evaluation has changed.
         let mut engine = self.engine.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let answer = self.answer(&mut engine, case, &input, budget);
+        let inventory = self.reads().map(|reads| case.inventory.read_by(reads)).transpose()?;
+        let answer = self.answer(&mut engine, inventory, &input, budget);
         let answer = answer.map_err(|error| EvalError::Regorus(error.trim().to_owned()))?;
         let answer =
             RegoValue::from_json_str(&answer).map_err(|error| EvalError::Regorus(error.to_string()))?;
@@ -100,7 +101,7 @@ impl RegorusProgram {
     fn answer(
         &self,
         engine: &mut Engine,
-        case: &Case<'_>,
+        inventory: Option<RegoValue>,
         input: &RegoValue,
         budget: &Budget,
     ) -> Result<String, String> {
@@ -109,8 +110,8 @@ impl RegorusProgram {
             limit: budget.time,
             check_interval: CHECK_INTERVAL,
         });
-        if self.reads().is_some() {
-            let data = BTreeMap::from([(RegoValue::from("inventory"), case.inventory.whole())]);
+        if let Some(inventory) = inventory {
+            let data = BTreeMap::from([(RegoValue::from("inventory"), inventory)]);
             engine.add_data_json(&RegoValue::from(data).to_json_str()).map_err(|error| words(&error))?;
         }
         engine.set_input_json(&input.to_json_str()).map_err(|error| words(&error))?;

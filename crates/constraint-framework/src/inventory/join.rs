@@ -1,5 +1,6 @@
 //! An index over one equation: from a value that objects hold to the objects that hold it.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use rego_compat::{Segment, Value as RegoValue, values_at};
@@ -38,7 +39,8 @@ impl JoinKey {
     /// not known.
     pub(super) fn values(&self, path: &Path, object: &Stored) -> Option<Vec<RegoValue>> {
         let inside = self.path.get(path.len()..)?;
-        let value = object.fresh();
+        // An object that cannot be read may hold any value: it has to be shown, which is an error, whatever is looked for.
+        let value = object.fresh().ok()?;
         let read = values_at(inside, &value, &RegoValue::Null).into_iter();
         let found: Option<Vec<_>> = read.map(|value| self.below.values(value, &RegoValue::Null)).collect();
         Some(found?.concat())
@@ -52,8 +54,9 @@ impl JoinIndex {
         let reach: Vec<_> = key.path.iter().map(Reach::widest).collect();
         let mut visit = |path: &[Arc<str>], tree: &ResourceTree| {
             tree.objects(&mut path.to_vec(), &mut |path, object| index.put(key, &path.into(), object));
+            Ok::<_, Infallible>(())
         };
-        root.reach(&reach, &mut Vec::new(), &mut visit);
+        let Ok(()) = root.reach(&reach, &mut Vec::new(), &mut visit);
         index
     }
 

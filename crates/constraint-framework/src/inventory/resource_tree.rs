@@ -6,15 +6,17 @@ use std::sync::{Arc, OnceLock};
 use rego_compat::{Segment, Value as RegoValue};
 use rpds::RedBlackTreeMapSync;
 
-use super::object::Stored;
+use super::object::{Stored, UnreadableObjectError};
+use super::part::Parts;
 
 /// A level of the tree. Cloning shares what is below.
 #[derive(Debug, Default)]
 pub(super) struct ResourceTree {
     below: RedBlackTreeMapSync<Arc<str>, Arc<ResourceTree>>,
     object: Option<Arc<Stored>>,
-    /// Everything here and below as a value, for readers of whole levels.
-    value: OnceLock<RegoValue>,
+    /// Everything here and below as a value, for readers of whole levels. An error has its path from here.
+    // In a box, the error does not make every level of every path larger.
+    value: OnceLock<Result<RegoValue, Box<UnreadableObjectError>>>,
 }
 
 /// The keys that one step down takes.
@@ -26,8 +28,8 @@ pub(super) enum Reach {
     Any,
 }
 
-/// A callback for each place that a path reaches, in order of the paths.
-pub(super) type Visit<'v> = &'v mut dyn FnMut(&[Arc<str>], &ResourceTree);
+/// A callback for each place that a path reaches, in order of the paths, until one fails.
+pub(super) type Visit<'v, E> = &'v mut dyn FnMut(&[Arc<str>], &ResourceTree) -> Result<(), E>;
 
 /// A callback for each object, in order of the paths.
 pub(super) type VisitObject<'v> = &'v mut dyn FnMut(&[Arc<str>], &Arc<Stored>);
@@ -88,27 +90,40 @@ impl ResourceTree {
     }
 
     /// Visits the places that a path reaches. An object that lies higher than the path goes on is such a place.
-    pub(super) fn reach(&self, path: &[Reach], at: &mut Vec<Arc<str>>, visit: Visit<'_>) {
+    pub(super) fn reach<E>(
+        &self,
+        path: &[Reach],
+        at: &mut Vec<Arc<str>>,
+        visit: Visit<'_, E>,
+    ) -> Result<(), E> {
         let Some((step, rest)) = path.split_first() else {
             return visit(at, self);
         };
         if self.below.is_empty() {
-            return if self.object.is_some() {
-                visit(at, self)
-            };
+            return if self.object.is_some() { visit(at, self) } else { Ok(()) };
         }
-        let mut descend = |key: &Arc<str>, tree: &Self| {
+        let descend = |(key, tree): (&Arc<str>, &Arc<Self>)| {
             at.push(key.clone());
-            tree.reach(rest, at, visit);
+            let visited = tree.reach(rest, at, visit);
             at.pop();
+            visited
         };
         match step {
-            Reach::Any => self.below.iter().for_each(|(key, tree)| descend(key, tree)),
+            Reach::Any => self.below.iter().try_for_each(descend),
             Reach::Keys(keys) => {
-                let entries = keys.iter().filter_map(|key| self.below.get_key_value(key.as_str()));
-                entries.for_each(|(key, tree)| descend(key, tree));
+                // From the keys to the level: a policy names one namespace, and the level holds thousands.
+                keys.iter().filter_map(|key| self.below.get_key_value(key.as_str())).try_for_each(descend)
             }
         }
+    }
+
+    /// Puts what a path reaches into `parts`.
+    pub(super) fn gather(&self, path: &[Reach], parts: &mut Parts) -> Result<(), UnreadableObjectError> {
+        let mut visit = |at: &[Arc<str>], tree: &Self| {
+            parts.put(at, tree.value().map_err(|error| error.below(at))?);
+            Ok(())
+        };
+        self.reach(path, &mut Vec::new(), &mut visit)
     }
 
     /// Visits every object here and below.
@@ -149,16 +164,20 @@ impl ResourceTree {
         }
     }
 
-    /// Everything here and below, kept until something there changes.
-    pub(super) fn value(&self) -> RegoValue {
+    /// Returns everything here and below, kept until something there changes. An error has its path from here.
+    pub(super) fn value(&self) -> Result<RegoValue, UnreadableObjectError> {
         if let (Some(object), true) = (&self.object, self.below.is_empty()) {
-            return object.kept().clone();
+            return object.kept().cloned().map_err(|_| UnreadableObjectError::new(&[]));
         }
-        let build = || {
-            let branches = self.below.iter().map(|(key, tree)| (RegoValue::from(&**key), tree.value()));
-            RegoValue::from(branches.collect::<BTreeMap<_, _>>())
+        let branch = |(key, tree): (&Arc<str>, &Arc<Self>)| {
+            let value = tree.value().map_err(|error| error.below(std::slice::from_ref(key)))?;
+            Ok((RegoValue::from(&**key), value))
         };
-        self.value.get_or_init(build).clone()
+        let build = || {
+            let branches: Result<BTreeMap<_, _>, _> = self.below.iter().map(branch).collect();
+            branches.map(RegoValue::from).map_err(Box::new)
+        };
+        self.value.get_or_init(build).clone().map_err(|error| *error)
     }
 }
 

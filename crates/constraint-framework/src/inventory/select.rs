@@ -6,50 +6,43 @@ use std::sync::Arc;
 
 use rego_compat::{Segment, Value as RegoValue, values_at};
 
+use super::object::UnreadableObjectError;
 use super::part::Parts;
 use super::reads::{JoinedRead, Reads};
-use super::resource_tree::{Reach, ResourceTree, covers};
+use super::resource_tree::Reach;
 use super::{Inventory, Path, view};
 
 /// So many objects found by one look-up are kept parsed: they will be found again.
 const MANY: usize = 32;
 
-pub(super) fn select(inventory: &Inventory, reads: &Reads, input: &RegoValue) -> RegoValue {
+pub(super) fn select(
+    inventory: &Inventory,
+    reads: &Reads,
+    input: &RegoValue,
+) -> Result<RegoValue, UnreadableObjectError> {
     let mut parts = Parts::default();
     for path in &reads.narrowed {
-        walk(&inventory.root, path, input, &mut parts);
+        inventory.root.gather(&reach(path, input), &mut parts)?;
     }
     for read in &reads.joined {
         match best(inventory, read, input) {
-            Some(places) => look_up(inventory, read, input, places, &mut parts),
-            None => walk(&inventory.root, &read.path, input, &mut parts),
+            Some(places) => look_up(inventory, read, input, places, &mut parts)?,
+            // No index yet: this snapshot is older than the policy. Or nothing is known of what is sought.
+            None => inventory.root.gather(&reach(&read.path, input), &mut parts)?,
         }
     }
-    parts.over(whole(inventory, reads).as_ref())
+    Ok(parts.over(whole(inventory, reads)?.as_ref()))
 }
 
-/// Returns true if the object at a place is one of those that a reader's answer on this input can depend on.
-pub(super) fn reaches(reads: &Reads, input: &RegoValue, place: &Path) -> bool {
-    let narrowed = reads.narrowed.iter().map(Vec::as_slice);
-    let joined = reads.joined.iter().map(|read| read.path.as_slice());
-    let mut narrow = narrowed.chain(joined);
-    reads.whole().iter().any(|path| covers(path, place))
-        || narrow.any(|path| within(&reach(path, input), place))
-}
-
-fn whole(inventory: &Inventory, reads: &Reads) -> Option<RegoValue> {
+fn whole(inventory: &Inventory, reads: &Reads) -> Result<Option<RegoValue>, UnreadableObjectError> {
     if reads.whole().is_empty() {
-        return None;
+        return Ok(None);
     }
-    Some(match inventory.views.iter().find(|view| view.serves(reads)) {
+    let found = match inventory.views.iter().find(|view| view.serves(reads)) {
         Some(view) => view.tree(&inventory.root),
-        None => view::build(reads.whole(), &inventory.root),
-    })
-}
-
-fn walk(root: &ResourceTree, path: &[Segment], input: &RegoValue, parts: &mut Parts) {
-    let mut visit = |at: &[Arc<str>], tree: &ResourceTree| parts.put(at, tree.value());
-    root.reach(&reach(path, input), &mut Vec::new(), &mut visit);
+        None => view::build(reads.whole().iter().map(Vec::as_slice), &inventory.root),
+    };
+    found.map(Some)
 }
 
 /// The shortest of the lists that the equations give; each holds everything that satisfies all of them.
@@ -67,17 +60,19 @@ fn look_up(
     input: &RegoValue,
     mut places: Vec<&Path>,
     parts: &mut Parts,
-) {
+) -> Result<(), UnreadableObjectError> {
     let reach = reach(&read.path, input);
+    // An object with two of the values is found twice.
     places.sort();
     places.dedup();
     let many = places.len() > MANY;
     for place in places.into_iter().filter(|place| within(&reach, place)) {
         if let Some(object) = inventory.root.object(place.iter().map(|segment| &**segment)) {
-            let value = if many { object.kept().clone() } else { object.fresh() };
-            parts.put(place, value);
+            let value = if many { object.kept().cloned() } else { object.fresh() };
+            parts.put(place, value.map_err(|_| UnreadableObjectError::new(place))?);
         }
     }
+    Ok(())
 }
 
 fn within(reach: &[Reach], place: &[Arc<str>]) -> bool {

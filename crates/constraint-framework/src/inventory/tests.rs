@@ -63,7 +63,7 @@ fn objects_lie_where_policies_look_for_them() {
     inventory.put(path(&["namespace", "a", "v1", "Pod", "x"]), &named("x"));
     inventory.put(path(&["namespace", "a", "v1", "Pod", "y"]), &named("y"));
     inventory.put(path(&["cluster", "v1", "Namespace", "a"]), &named("a"));
-    let tree = json(&inventory.whole());
+    let tree = json(&inventory.whole().unwrap());
     assert_eq!(tree["namespace"]["a"]["v1"]["Pod"]["y"]["metadata"]["name"], "y");
     assert_eq!(tree["cluster"]["v1"]["Namespace"]["a"]["metadata"]["name"], "a");
     assert_eq!(inventory.get(&path(&["cluster", "v1", "Namespace", "a"])).unwrap().name(), "a");
@@ -96,7 +96,7 @@ fn a_join_shows_the_objects_that_are_equal_and_parses_no_other() {
         inventory.put(place, &object);
     }
     inventory.serve([&reads].into_iter());
-    let shown = json(&inventory.select(&reads, &rego(&json!({"host": "two"}))));
+    let shown = json(&inventory.select(&reads, &rego(&json!({"host": "two"}))).unwrap());
     let object = json!({"metadata": {"name": "y"}, "spec": {"rules": [{"host": "two"}]}});
     assert_eq!(shown, json!({"namespace": {"b": {"networking.k8s.io/v1": {"Ingress": {"y": object}}}}}));
     inventory.root.objects(&mut Vec::new(), &mut |path, object| assert!(!object.is_kept(), "{path:?}"));
@@ -122,7 +122,7 @@ fn what_a_function_gives_for_an_object_is_indexed() {
         let object = document(&json!({"metadata": {"name": name}, "spec": spec}));
         inventory.put(path(&["namespace", "a", "v1", "Service", name]), &object);
     }
-    let shown = json(&inventory.select(&reads, &input));
+    let shown = json(&inventory.select(&reads, &input).unwrap());
     let shown: Vec<_> = shown["namespace"]["a"]["v1"]["Service"].as_object().unwrap().keys().collect();
     assert_eq!(shown, ["equal"]);
 }
@@ -138,7 +138,7 @@ fn a_function_that_fails_for_an_object_fails_the_review_as_without_an_index() {
     inventory.put(path(&["cluster", "v1", "P", "x"]), &document(&json!({"h": 1})));
     for h in [2, 1] {
         let input = rego(&json!({"h": h}));
-        assert!(answer(&program, &inventory.select(&reads, &input), &input).is_err(), "{h}");
+        assert!(answer(&program, &inventory.select(&reads, &input).unwrap(), &input).is_err(), "{h}");
     }
 }
 
@@ -149,7 +149,10 @@ fn an_object_that_changes_is_found_by_its_new_value_only() {
     let mut inventory = Inventory::default();
     inventory.serve([&reads].into_iter());
     let found = |inventory: &Inventory, host: &str| {
-        !json(&inventory.select(&reads, &rego(&json!({"host": host})))).as_object().unwrap().is_empty()
+        !json(&inventory.select(&reads, &rego(&json!({"host": host}))).unwrap())
+            .as_object()
+            .unwrap()
+            .is_empty()
     };
     let (place, object) = ingress("a", "x", "one");
     inventory.put(place.clone(), &object);
@@ -177,13 +180,13 @@ fn a_change_of_one_kind_leaves_the_others_as_they_were_parsed() {
         inventory.root.objects(&mut Vec::new(), &mut |_, object| kept += usize::from(object.is_kept()));
         kept
     };
-    let shown = json(&inventory.select(&reads, &RegoValue::Null));
+    let shown = json(&inventory.select(&reads, &RegoValue::Null).unwrap());
     assert_eq!(shown["namespace"]["a"]["v1"]["Pod"].as_object().unwrap().len(), 2);
     assert_eq!(kept(&inventory), 2);
     inventory.put(path(&["namespace", "a", "v1", "Service", "s"]), &named("s"));
     inventory.put(path(&["namespace", "a", "v1", "Pod", "y"]), &named("z"));
     assert_eq!(kept(&inventory), 1);
-    let shown = json(&inventory.select(&reads, &RegoValue::Null));
+    let shown = json(&inventory.select(&reads, &RegoValue::Null).unwrap());
     assert_eq!(shown["namespace"]["a"]["v1"]["Pod"]["y"]["metadata"]["name"], "z");
     assert!(shown["namespace"]["a"]["v1"].get("Service").is_none());
 }
@@ -356,7 +359,7 @@ proptest! {
                     objects.remove(place);
                 }
                 Event::Look => {
-                    let shown = reads.as_ref().map(|reads| inventory.select(reads, &input));
+                    let shown = reads.as_ref().map(|reads| inventory.select(reads, &input).unwrap());
                     snapshots.push((inventory.clone(), shown));
                 }
             }
@@ -364,13 +367,13 @@ proptest! {
         let mut afresh = Inventory::default();
         objects.iter().for_each(|(place, object)| afresh.put(place.clone(), object));
         prop_assert_eq!(inventory.len(), objects.len());
-        prop_assert_eq!(inventory.whole(), afresh.whole());
+        prop_assert_eq!(inventory.whole().unwrap(), afresh.whole().unwrap());
         for (snapshot, shown) in snapshots {
-            prop_assert_eq!(reads.as_ref().map(|reads| snapshot.select(reads, &input)), shown);
+            prop_assert_eq!(reads.as_ref().map(|reads| snapshot.select(reads, &input).unwrap()), shown);
         }
         let Some(reads) = reads else { return Ok(()) };
-        let reduced = inventory.select(&reads, &input);
-        let (small, full) = (answer(&program, &reduced, &input), answer(&program, &inventory.whole(), &input));
+        let reduced = inventory.select(&reads, &input).unwrap();
+        let (small, full) = (answer(&program, &reduced, &input), answer(&program, &inventory.whole().unwrap(), &input));
         // What fails on an object that no equation selects, is not asked about it.
         if full.is_ok() {
             prop_assert_eq!(small, full, "{}\n{:?}\nreduced {}", rules, program.analysis().accesses(), reduced);
@@ -378,7 +381,7 @@ proptest! {
         // An index that grew with the objects is the one that is made of them.
         inventory.serve([&reads].into_iter());
         afresh.serve([&reads].into_iter());
-        prop_assert_eq!(inventory.select(&reads, &input), afresh.select(&reads, &input));
+        prop_assert_eq!(inventory.select(&reads, &input).unwrap(), afresh.select(&reads, &input).unwrap());
     }
 
     #[test]
@@ -404,7 +407,7 @@ proptest! {
                 Dependents::Keyed(changed) => !changed.is_disjoint(&keys),
             };
             let [before, after] =
-                [&older, &inventory].map(|inventory| answer(&program, &inventory.whole(), &input));
+                [&older, &inventory].map(|inventory| answer(&program, &inventory.whole().unwrap(), &input));
             let is_same = before == after || before.is_err() && after.is_err();
             prop_assert!(is_same || outdated, "{:?} became {:?}", before, after);
             prop_assert!(inventory.dependents(&inventory, &reads).is_empty());
@@ -424,13 +427,13 @@ proptest! {
         let before = inventory.clone();
         inventory.put(place.clone(), &object);
         inventory.remove(&place);
-        prop_assert_eq!(inventory.whole(), before.whole());
+        prop_assert_eq!(inventory.whole().unwrap(), before.whole().unwrap());
         prop_assert_eq!(inventory.len(), before.len());
     }
 }
 
 #[test]
-fn an_object_that_cannot_be_read_is_named_to_those_who_would_read_it() {
+fn an_object_that_cannot_be_read_is_an_error_to_those_who_would_read_it() {
     let deep =
         format!("{{\"metadata\": {{\"name\": \"x\"}}, \"spec\": {}{}}}", "[".repeat(600), "]".repeat(600));
     let deep = Document::from_text(deep).unwrap();
@@ -438,22 +441,53 @@ fn an_object_that_cannot_be_read_is_named_to_those_who_would_read_it() {
     let wide = program("violation[{\"msg\": \"m\"}] { data.inventory.namespace[_].v1.Service[_] }");
     let joined = program(UNIQUE_HOST);
     let readers = [&narrow, &wide, &joined].map(|program| Reads::of(program).unwrap());
-    let mut inventory = Inventory::default();
-    inventory.serve(readers.iter());
     let named = |inventory: &Inventory, namespace: &str| {
         let input = rego(&json!({"ns": namespace, "host": "a"}));
-        readers.each_ref().map(|reads| inventory.unreadable(reads, &input))
+        readers.each_ref().map(|reads| {
+            let error = inventory.select(reads, &input).err();
+            // Whatever the input is, more is read.
+            assert!(error.is_none() || inventory.read_by(reads).is_err() && inventory.whole().is_err());
+            error.map(|error| error.path().join("/"))
+        })
     };
-    inventory.put(path(&["namespace", "a", "v1", "Service", "x"]), &deep);
-    let before = inventory.clone();
-    let place = || Some("namespace/a/v1/Service/x".to_owned());
-    assert_eq!(named(&inventory, "a"), [place(), place(), None]);
-    assert_eq!(named(&inventory, "b"), [None, place(), None]);
-    inventory.put(path(&["namespace", "a", "networking.k8s.io/v1", "Ingress", "x"]), &deep);
-    inventory.put(path(&["namespace", "a", "v1", "Service", "x"]), &self::named("x"));
-    let ingress = Some("namespace/a/networking.k8s.io/v1/Ingress/x".to_owned());
-    assert_eq!(named(&inventory, "a"), [None, None, ingress]);
-    inventory.remove(&path(&["namespace", "a", "networking.k8s.io/v1", "Ingress", "x"]));
-    assert_eq!(named(&inventory, "a"), [None, None, None]);
-    assert_eq!(named(&before, "a"), [place(), place(), None]);
+    let service = || Some("namespace/a/v1/Service/x".to_owned());
+    let ingress = || Some("namespace/a/networking.k8s.io/v1/Ingress/x".to_owned());
+    let [at_service, at_ingress] = [
+        &["namespace", "a", "v1", "Service", "x"],
+        &["namespace", "a", "networking.k8s.io/v1", "Ingress", "x"],
+    ]
+    .map(|segments| path(segments));
+    for served in [true, false] {
+        let mut inventory = Inventory::default();
+        if served {
+            inventory.serve(readers.iter());
+        }
+        inventory.put(at_service.clone(), &deep);
+        let before = inventory.clone();
+        // The second time, the failure is the one that was kept.
+        for _ in 0..2 {
+            assert_eq!(named(&inventory, "a"), [service(), service(), None]);
+            assert_eq!(named(&inventory, "b"), [None, service(), None]);
+        }
+        inventory.put(at_ingress.clone(), &deep);
+        inventory.put(at_service.clone(), &self::named("x"));
+        assert_eq!(named(&inventory, "a"), [None, None, ingress()]);
+        inventory.remove(&at_ingress);
+        assert_eq!(named(&inventory, "a"), [None, None, None]);
+        assert_eq!(named(&before, "a"), [service(), service(), None]);
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_read_outdates_all_verdicts_that_would_read_it() {
+    let program = program(UNIQUE_HOST);
+    let reads = Reads::of(&program).unwrap();
+    let deep = Document::from_text(format!("{{\"spec\": {}{}}}", "[".repeat(600), "]".repeat(600))).unwrap();
+    let (place, readable) = ingress("a", "x", "one");
+    let mut older = Inventory::default();
+    older.put(place.clone(), &readable);
+    let mut newer = older.clone();
+    newer.put(place, &deep);
+    assert_eq!(newer.dependents(&older, &reads), Dependents::All);
+    assert_eq!(older.dependents(&newer, &reads), Dependents::All);
 }

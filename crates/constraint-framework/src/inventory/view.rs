@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use rego_compat::{Segment, Value as RegoValue};
 
 use super::Path;
+use super::object::UnreadableObjectError;
 use super::part::Parts;
 use super::reads::Reads;
 use super::resource_tree::{Reach, ResourceTree, covers};
@@ -13,7 +14,7 @@ use super::resource_tree::{Reach, ResourceTree, covers};
 #[derive(Clone, Debug)]
 pub(super) struct View {
     paths: Arc<[Vec<Segment>]>,
-    tree: Arc<OnceLock<RegoValue>>,
+    tree: Arc<OnceLock<Result<RegoValue, UnreadableObjectError>>>,
 }
 
 impl View {
@@ -35,18 +36,20 @@ impl View {
 
     /// Returns what lies at the paths, built on the first call after a change. Levels that did not change are shared
     /// with what was built before.
-    pub(super) fn tree(&self, root: &ResourceTree) -> RegoValue {
-        self.tree.get_or_init(|| build(&self.paths, root)).clone()
+    pub(super) fn tree(&self, root: &ResourceTree) -> Result<RegoValue, UnreadableObjectError> {
+        self.tree.get_or_init(|| build(self.paths.iter().map(Vec::as_slice), root)).clone()
     }
 }
 
-/// Returns what lies at the paths.
-pub(super) fn build(paths: &[Vec<Segment>], root: &ResourceTree) -> RegoValue {
+/// Returns what lies at the paths, whatever the input is.
+pub(super) fn build<'p>(
+    paths: impl Iterator<Item = &'p [Segment]>,
+    root: &ResourceTree,
+) -> Result<RegoValue, UnreadableObjectError> {
     let mut parts = Parts::default();
     for path in paths {
         let reach: Vec<_> = path.iter().map(Reach::widest).collect();
-        let mut visit = |at: &[Arc<str>], tree: &ResourceTree| parts.put(at, tree.value());
-        root.reach(&reach, &mut Vec::new(), &mut visit);
+        root.gather(&reach, &mut parts)?;
     }
-    parts.over(None)
+    Ok(parts.over(None))
 }

@@ -6,10 +6,10 @@
 use cel_compat::Value;
 use serde_json::Map;
 
-use super::{Document, Unreadable};
+use super::{Document, UnreadableError};
 
 /// `namespaceObject`, without the metadata that Kubernetes leaves out; `null` when there is none.
-pub(super) fn namespace(namespace: Option<&Document>) -> Result<Value, Unreadable> {
+pub(super) fn namespace(namespace: Option<&Document>) -> Result<Value, UnreadableError> {
     let namespace = namespace.map(|namespace| namespace.body().parse()).transpose()?;
     Ok(namespace.filter(is_named).as_ref().map_or(Value::Null, namespace_view))
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Json, Unreadable};
+use super::{Json, UnreadableError};
 
 /// An immutable Kubernetes object. Cloning shares it.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl Document {
     ///
     /// # Errors
     /// As [`Json::json`].
-    pub fn json(&self) -> Result<&Value, Unreadable> {
+    pub fn json(&self) -> Result<&Value, UnreadableError> {
         self.0.body.json()
     }
 
@@ -93,7 +93,7 @@ impl Document {
     ///
     /// # Errors
     /// As [`Json::rego`].
-    pub fn rego(&self) -> Result<&rego_compat::Value, Unreadable> {
+    pub fn rego(&self) -> Result<&rego_compat::Value, UnreadableError> {
         self.0.body.rego()
     }
 

@@ -11,15 +11,15 @@ use serde_json::value::RawValue;
 /// range. The text was recognised as JSON before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the object cannot be read: it is nested too deep, or has a number out of bounds")]
-pub struct Unreadable;
+pub struct UnreadableError;
 
 /// An immutable JSON value of any type.
 #[derive(Debug)]
 pub struct Json {
     raw: Box<RawValue>,
-    json: OnceLock<Result<Value, Unreadable>>,
-    rego: OnceLock<Result<rego_compat::Value, Unreadable>>,
-    cel: OnceLock<Result<cel_compat::Value, Unreadable>>,
+    json: OnceLock<Result<Value, UnreadableError>>,
+    rego: OnceLock<Result<rego_compat::Value, UnreadableError>>,
+    cel: OnceLock<Result<cel_compat::Value, UnreadableError>>,
 }
 
 impl Json {
@@ -55,7 +55,7 @@ impl Json {
     ///
     /// # Errors
     /// The value is nested deeper than 512 levels, or has a number beyond 64-bit floating point.
-    pub fn json(&self) -> Result<&Value, Unreadable> {
+    pub fn json(&self) -> Result<&Value, UnreadableError> {
         self.json.get_or_init(|| self.parse()).as_ref().map_err(|error| *error)
     }
 
@@ -63,8 +63,8 @@ impl Json {
     ///
     /// # Errors
     /// The value is nested too deeply, or has a number beyond 2^±100000.
-    pub fn rego(&self) -> Result<&rego_compat::Value, Unreadable> {
-        let parse = || rego_compat::Value::from_json_str(self.text()).map_err(|_| Unreadable);
+    pub fn rego(&self) -> Result<&rego_compat::Value, UnreadableError> {
+        let parse = || rego_compat::Value::from_json_str(self.text()).map_err(|_| UnreadableError);
         self.rego.get_or_init(parse).as_ref().map_err(|error| *error)
     }
 
@@ -73,17 +73,17 @@ impl Json {
     ///
     /// # Errors
     /// As [`Json::json`].
-    pub fn parse(&self) -> Result<Value, Unreadable> {
+    pub fn parse(&self) -> Result<Value, UnreadableError> {
         let unusual = || serde_json::to_value(rego_compat::Value::from_json_str(self.text()).ok()?).ok();
-        serde_json::from_str(self.text()).ok().or_else(unusual).ok_or(Unreadable)
+        serde_json::from_str(self.text()).ok().or_else(unusual).ok_or(UnreadableError)
     }
 
     /// Returns the value for CEL, parsed on the first call.
     ///
     /// # Errors
     /// The value is nested too deeply, or has a number beyond 64-bit floating point.
-    pub fn cel(&self) -> Result<&cel_compat::Value, Unreadable> {
-        let parse = || cel_compat::Value::from_json_text(self.text()).ok_or(Unreadable);
+    pub fn cel(&self) -> Result<&cel_compat::Value, UnreadableError> {
+        let parse = || cel_compat::Value::from_json_text(self.text()).ok_or(UnreadableError);
         self.cel.get_or_init(parse).as_ref().map_err(|error| *error)
     }
 

@@ -6,7 +6,7 @@ use cel_compat::Value as CelValue;
 use rego_compat::Value as RegoValue;
 use serde_json::{Map, Value};
 
-use super::{Document, Unreadable, cel};
+use super::{Document, UnreadableError, cel};
 
 /// The origin of the object of a review, for `match.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub enum ReviewSource {
 #[derive(Debug, Default)]
 pub struct Review {
     content: Content,
-    rego: OnceLock<Result<RegoValue, Unreadable>>,
+    rego: OnceLock<Result<RegoValue, UnreadableError>>,
     cel_request: OnceLock<CelValue>,
-    cel_namespace: OnceLock<Result<CelValue, Unreadable>>,
+    cel_namespace: OnceLock<Result<CelValue, UnreadableError>>,
 }
 
 #[derive(Debug, Default)]
@@ -154,11 +154,11 @@ impl Review {
     ///
     /// # Errors
     /// One of the objects cannot be read, see [`super::Json::rego`].
-    pub fn rego(&self) -> Result<&RegoValue, Unreadable> {
+    pub fn rego(&self) -> Result<&RegoValue, UnreadableError> {
         self.rego.get_or_init(|| self.for_rego()).as_ref().map_err(|error| *error)
     }
 
-    fn for_rego(&self) -> Result<RegoValue, Unreadable> {
+    fn for_rego(&self) -> Result<RegoValue, UnreadableError> {
         let document = |document: Option<&Document>| {
             document.map_or(Ok(RegoValue::Null), |document| document.rego().cloned())
         };
@@ -191,7 +191,7 @@ impl Review {
     }
 
     /// Returns what CEL sees of the namespace, built on the first call.
-    pub(crate) fn cel_namespace(&self) -> Result<&CelValue, Unreadable> {
+    pub(crate) fn cel_namespace(&self) -> Result<&CelValue, UnreadableError> {
         let view = || cel::namespace(self.content.namespace_object.as_ref());
         self.cel_namespace.get_or_init(view).as_ref().map_err(|error| *error)
     }

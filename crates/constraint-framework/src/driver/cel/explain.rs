@@ -1,7 +1,5 @@
 //! A policy in CEL, expression by expression: conditions first, then each validation.
 
-use std::cell::Cell;
-
 use cel_compat::{EvalError as CelError, Evaluation, Key, Value};
 
 use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
@@ -16,9 +14,8 @@ const ROOTS: [&str; 6] = ["object", "oldObject", "request", "namespaceObject", "
 impl CelProgram {
     /// Evaluates each condition and each validation. A validation that is false is a violation.
     pub(super) fn traces(&self, case: &Case<'_>, budget: &Budget) -> Vec<BodyTrace> {
-        let unreadable = Cell::new(false);
-        let bare = Subject::without_namespace(*case, &unreadable);
-        let full = Subject::with_namespace(*case, &unreadable);
+        let bare = Subject::without_namespace(*case);
+        let full = Subject::with_namespace(*case);
         let mut evaluation = Evaluation::new(&self.environment, &bare, budget);
         let mut traces = Vec::new();
         let mut excluded = false;
@@ -54,7 +51,7 @@ impl CelProgram {
             Ok(Value::Bool(true)) => ExpressionOutcome::Held,
             Ok(_) => ExpressionOutcome::Failed,
             Err(CelError::Failed(message)) => ExpressionOutcome::Error(message),
-            Err(exhausted) => ExpressionOutcome::Error(exhausted.to_string()),
+            Err(error) => ExpressionOutcome::Error(error.to_string()),
         };
         let value = |reference: String| {
             let compiled = self.environment.compile(&reference).ok()?;

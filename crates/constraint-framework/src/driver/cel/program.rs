@@ -1,7 +1,5 @@
 //! The evaluation of a policy in CEL on one case: conditions first, then every validation, each with its message.
 
-use std::cell::Cell;
-
 use cel_compat::{Environment, EvalError as CelError, Evaluation, Expression, Value};
 
 use crate::driver::{Budget, Case, CompileError, EvalError, Program};
@@ -44,18 +42,14 @@ enum Failure<'a> {
 
 impl Program for CelProgram {
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
-        let unreadable = Cell::new(false);
-        let decision = self.decide(case, &unreadable, budget);
-        if unreadable.get() {
-            // An object is not admitted for nesting deep, whatever the failure policy.
-            return Err(EvalError::Unreadable);
-        }
-        match decision {
+        match self.decide(case, budget) {
             Ok(violations) => Ok(violations),
+            // An object is not admitted for nesting deep, whatever the failure policy.
+            Err(CelError::Unreadable(_)) => Err(EvalError::Unreadable),
             // `Ignore`: an object is admitted when the policy cannot decide.
             Err(_) if self.failure_policy == FailurePolicy::Ignore => Ok(Vec::new()),
             Err(CelError::Failed(message)) => Ok(vec![violation(message)]),
-            Err(exhausted) => Err(exhausted.into()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -65,14 +59,9 @@ impl Program for CelProgram {
 }
 
 impl CelProgram {
-    fn decide(
-        &self,
-        case: &Case<'_>,
-        unreadable: &Cell<bool>,
-        budget: &Budget,
-    ) -> Result<Vec<RawViolation>, CelError> {
-        let bare = Subject::without_namespace(*case, unreadable);
-        let full = Subject::with_namespace(*case, unreadable);
+    fn decide(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, CelError> {
+        let bare = Subject::without_namespace(*case);
+        let full = Subject::with_namespace(*case);
         let mut evaluation = Evaluation::new(&self.environment, &bare, budget);
         if !self.conditions_hold(&mut evaluation)? {
             return Ok(Vec::new());
@@ -87,7 +76,7 @@ impl CelProgram {
                 Err(CelError::Failed(error)) => {
                     failures.push(Failure::Error(failed(&validation.condition, &error)))
                 }
-                Err(exhausted) => return Err(exhausted),
+                Err(error) => return Err(error),
             }
         }
         // All messages come after all validations.
@@ -106,7 +95,7 @@ impl CelProgram {
                 Ok(Value::Bool(false)) => return Ok(false),
                 Ok(_) => {}
                 Err(CelError::Failed(error)) => errors.push(failed(condition, &error)),
-                Err(exhausted) => return Err(exhausted),
+                Err(error) => return Err(error),
             }
         }
         match errors.as_slice() {
@@ -138,7 +127,7 @@ fn message(evaluation: &mut Evaluation<'_>, validation: &Validation) -> Result<S
                 }
             }
             Ok(_) | Err(CelError::Failed(_)) => {}
-            Err(exhausted) => return Err(exhausted),
+            Err(error) => return Err(error),
         }
     }
     Ok(match validation.message.trim() {
