@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use constraint_framework::api::Constraint;
-use constraint_framework::driver::{Budget, Case, Driver, Program, RegoDriver, ValidatingPolicyDriver};
+use constraint_framework::driver::{
+    Budget, Case, CompiledPolicy, Driver, RegoDriver, ValidatingPolicyDriver,
+};
 use constraint_framework::inventory::Inventory;
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::review::{Document, EnforcementPoint, Json, Review};
@@ -18,7 +20,7 @@ use super::verdict::Verdict;
 /// The rule in the forms that are judged here.
 pub(crate) struct Offline {
     policies: Arc<PolicySet>,
-    native: Arc<dyn Program>,
+    native: Arc<dyn CompiledPolicy>,
 }
 
 /// The mode of each form, as its manifest names it.

@@ -15,12 +15,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::error_list::error_list;
 use crate::inventory::{DependencyKey, Inventory, Reads, UnreadableObjectError};
 use crate::review::{Json, RawViolation, Review, UnreadableError};
 
 pub use cel::{CelDriver, ValidatingPolicyDriver};
 pub use explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace};
-pub use print::Listener;
+pub use print::PrintListener;
 pub use rego::{PrintingRegoDriver, RegoDriver};
 pub use rego_compat::{Budget, Limit};
 #[cfg(feature = "regorus")]
@@ -35,10 +36,10 @@ pub trait Driver: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Everything that is wrong with the source, with places in it.
-    fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>>;
+    fn compile(&self, source: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors>;
 
     /// Returns the same driver with a listener for what policies print; `None` from a driver whose policies print nothing.
-    fn with_print_listener(&self, _listener: &Arc<dyn Listener>) -> Option<Arc<dyn Driver>> {
+    fn with_print_listener(&self, _listener: &Arc<dyn PrintListener>) -> Option<Arc<dyn Driver>> {
         None
     }
 
@@ -52,13 +53,13 @@ pub trait Driver: fmt::Debug + Send + Sync {
         _source: &Value,
         _case: &Case<'_>,
         _budget: &Budget,
-    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+    ) -> Result<Vec<BodyTrace>, CompileErrors> {
         Ok(Vec::new())
     }
 }
 
 /// Compiled code of one template, shared by all its constraints and all threads.
-pub trait Program: fmt::Debug + Send + Sync {
+pub trait CompiledPolicy: fmt::Debug + Send + Sync {
     /// Judges one review with one constraint's parameters.
     ///
     /// # Errors
@@ -104,6 +105,12 @@ pub struct CompileError {
     pub message: String,
     /// File, line and column, as far as they are known.
     pub location: String,
+}
+
+error_list! {
+    /// Everything that is wrong with a source, in an order that is the same each time.
+    #[derive(Eq)]
+    CompileErrors of CompileError
 }
 
 impl EvalError {

@@ -1,7 +1,8 @@
 //! The reasons why a template, a constraint or an object does not enter the next policy set.
 
 use crate::api::{FieldError, FieldErrors};
-use crate::driver::CompileError;
+use crate::driver::CompileErrors;
+use crate::target::{CrdErrors, InventoryPathError};
 
 /// The reason why something was not ingested. What was in force before stays in force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +31,7 @@ pub enum IngestError {
     Crd(FieldErrors),
     /// The code does not compile; all errors.
     #[error("{}", join(.0))]
-    Compile(Vec<CompileError>),
+    Compile(CompileErrors),
     /// The constraint's kind has no template, or none that ever compiled. It is ingested when one does.
     #[error("no ConstraintTemplate in force creates the kind {kind:?}")]
     MissingTemplate {
@@ -45,7 +46,10 @@ pub enum IngestError {
     Json(String),
     /// The object cannot be put in the inventory.
     #[error(transparent)]
-    Object(#[from] crate::target::InventoryPathError),
+    Object(#[from] InventoryPathError),
+    /// A defect of this crate: a part of a compiled template that was accepted cannot be read again.
+    #[error("internal error: {0}: report it with the template")]
+    Internal(String),
 }
 
 impl IngestError {
@@ -57,7 +61,8 @@ impl IngestError {
             | Self::CompilerFailed
             | Self::Compile(_)
             | Self::MissingTemplate { .. }
-            | Self::Object(_) => "ingest_error",
+            | Self::Object(_)
+            | Self::Internal(_) => "ingest_error",
         }
     }
 }
@@ -65,6 +70,13 @@ impl IngestError {
 impl From<serde_json::Error> for IngestError {
     fn from(error: serde_json::Error) -> Self {
         Self::Json(error.to_string())
+    }
+}
+
+/// The errors as those of fields of the template.
+impl From<CrdErrors> for IngestError {
+    fn from(errors: CrdErrors) -> Self {
+        Self::Crd(errors.iter().map(|error| FieldError::new(error.pointer(), error.to_string())).collect())
     }
 }
 
@@ -80,6 +92,7 @@ impl From<FieldError> for IngestError {
     }
 }
 
-fn join(errors: &[CompileError]) -> String {
+/// As one line: the error goes into logs and into conditions of a status.
+fn join(errors: &CompileErrors) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -25,5 +25,5 @@ pub use compiler::Compiler;
 pub use disagreement::{Disagreement, EngineAnswer};
 pub use explain::{Explanation, MatchStep};
 pub use in_force::ConstraintInForce;
-pub use observe::{ConstraintEvaluation, EvaluationFailure, ReviewObserver};
+pub use observe::{ConstraintEvaluation, ConstraintEvaluationError, ReviewObserver};
 pub use snapshot::PolicySet;

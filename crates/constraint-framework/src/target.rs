@@ -18,7 +18,7 @@ use crate::review::{Document, Review};
 pub use glob::Glob;
 
 pub use admission::{AdmissionTarget, KindRead, RequestError};
-pub use crd::{ConstraintCrds, CrdError, CrdParts};
+pub use crd::{ConstraintCrds, CrdError, CrdErrors, CrdParts};
 
 /// A kind of thing that policies judge, such as the admission requests of Kubernetes.
 pub trait Target: fmt::Debug + Send + Sync {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use constraint_framework::IngestError;
 use constraint_framework::api::{Constraint, FieldErrors};
-use constraint_framework::driver::{Budget, Case, CompileError, Driver, EvalError, Program, RegoDriver};
+use constraint_framework::driver::{
+    Budget, Case, CompileErrors, CompiledPolicy, Driver, EvalError, RegoDriver,
+};
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::review::{Document, EnforcementPoint, RawViolation, Review};
 use constraint_framework::target::{AdmissionTarget, InventoryPathError, MatchError, Matcher, Route, Target};
@@ -166,7 +168,7 @@ impl Driver for FaultyDriver {
         "Faulty"
     }
 
-    fn compile(&self, _: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    fn compile(&self, _: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
         panic!("on purpose")
     }
 }
@@ -251,12 +253,12 @@ impl Driver for Silence {
         "Silence"
     }
 
-    fn compile(&self, _: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    fn compile(&self, _: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
         Ok(Arc::new(Self))
     }
 }
 
-impl Program for Silence {
+impl CompiledPolicy for Silence {
     fn evaluate(&self, _: &Case<'_>, _: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         Err(EvalError::foreign("silence has no answer"))
     }

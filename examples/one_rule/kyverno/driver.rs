@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use constraint_framework::driver::{Budget, Case, CompileError, Driver, EvalError, Program};
+use constraint_framework::driver::{
+    Budget, Case, CompileError, CompileErrors, CompiledPolicy, Driver, EvalError,
+};
 use constraint_framework::review::{Document, RawViolation};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -50,7 +52,7 @@ impl Driver for PatternDriver {
         ENGINE
     }
 
-    fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    fn compile(&self, source: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
         let error = |message: String| CompileError {
             code: "pattern_error".to_owned(),
             message,
@@ -60,7 +62,7 @@ impl Driver for PatternDriver {
         let patterns = match (validate.pattern, validate.any_pattern) {
             (Some(pattern), None) => vec![pattern],
             (None, Some(patterns)) if !patterns.is_empty() => patterns,
-            _ => return Err(vec![error("write either `pattern` or `anyPattern`".to_owned())]),
+            _ => return Err(vec![error("write either `pattern` or `anyPattern`".to_owned())].into()),
         };
         let (mut compiled, mut errors) = (Vec::new(), Vec::new());
         for pattern in patterns {
@@ -74,14 +76,14 @@ impl Driver for PatternDriver {
             errors.push(error("message: variables are not supported here".to_owned()));
         }
         if !errors.is_empty() {
-            return Err(errors);
+            return Err(errors.into());
         }
         let allows_existing = validate.allow_existing_violations && validate.failure_action == ENFORCE;
         Ok(Arc::new(Rule { patterns: compiled, message, allows_existing }))
     }
 }
 
-impl Program for Rule {
+impl CompiledPolicy for Rule {
     /// A pattern is compared with an object once, so no budget is needed: the time is that of reading both.
     fn evaluate(&self, case: &Case<'_>, _: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         let review = case.review;

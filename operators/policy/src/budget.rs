@@ -18,7 +18,7 @@ pub(crate) fn unhurried() -> Budget {
 pub(crate) mod slow {
     use std::sync::Arc;
 
-    use constraint_framework::driver::{Case, CompileError, Driver, EvalError, Limit, Program};
+    use constraint_framework::driver::{Case, CompileErrors, CompiledPolicy, Driver, EvalError, Limit};
     use constraint_framework::policyset::Compiler;
     use constraint_framework::review::RawViolation;
     use constraint_framework::target::{AdmissionTarget, Target};
@@ -51,12 +51,12 @@ spec:
             "Rego"
         }
 
-        fn compile(&self, _: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+        fn compile(&self, _: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
             Ok(Arc::new(Self))
         }
     }
 
-    impl Program for SlowDriver {
+    impl CompiledPolicy for SlowDriver {
         fn evaluate(&self, _: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
             if budget.time < Duration::from_secs(30) {
                 return Err(EvalError::Rego(rego_compat::EvalError::Budget(Limit::Time)));

@@ -15,7 +15,7 @@ use cel_compat::{Environment, Expression, Type};
 use self::program::{CelProgram, Condition, Validation};
 use self::source::Source;
 
-use super::{BodyTrace, Budget, Case, CompileError, Driver, Program};
+use super::{BodyTrace, Budget, Case, CompileError, CompileErrors, CompiledPolicy, Driver};
 
 /// Compiles templates written in CEL.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +31,7 @@ impl Driver for CelDriver {
         "K8sNativeValidation"
     }
 
-    fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
         Ok(Arc::new(compile(source, environment())?))
     }
 
@@ -40,7 +40,7 @@ impl Driver for CelDriver {
         source: &serde_json::Value,
         case: &Case<'_>,
         budget: &Budget,
-    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+    ) -> Result<Vec<BodyTrace>, CompileErrors> {
         Ok(compile(source, environment())?.traces(case, budget))
     }
 }
@@ -50,7 +50,7 @@ impl Driver for ValidatingPolicyDriver {
         "ValidatingAdmissionPolicy"
     }
 
-    fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
         Ok(Arc::new(compile(source, native_environment())?))
     }
 
@@ -59,12 +59,12 @@ impl Driver for ValidatingPolicyDriver {
         source: &serde_json::Value,
         case: &Case<'_>,
         budget: &Budget,
-    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+    ) -> Result<Vec<BodyTrace>, CompileErrors> {
         Ok(compile(source, native_environment())?.traces(case, budget))
     }
 }
 
-fn compile(source: &serde_json::Value, environment: Environment) -> Result<CelProgram, Vec<CompileError>> {
+fn compile(source: &serde_json::Value, environment: Environment) -> Result<CelProgram, CompileErrors> {
     let source = Source::read(source)?;
     let mut compiler = Compiler { environment, errors: Vec::new(), warnings: Vec::new() };
     for (position, variable) in source.variables.iter().enumerate() {
@@ -81,7 +81,7 @@ fn compile(source: &serde_json::Value, environment: Environment) -> Result<CelPr
         .filter_map(|(position, validation)| compiler.validation(position, validation))
         .collect();
     if !compiler.errors.is_empty() {
-        return Err(compiler.errors);
+        return Err(compiler.errors.into());
     }
     Ok(CelProgram {
         failure_policy: source.failure_policy(),
@@ -181,18 +181,18 @@ impl Compiler {
         place: &str,
         text: &str,
         wanted: Option<&Type>,
-    ) -> Result<Expression, Vec<CompileError>> {
+    ) -> Result<Expression, CompileErrors> {
         let expression = self.environment.compile(text).map_err(|issues| {
             let located = |issue: cel_compat::Issue| {
                 error("cel_compile_error", issue.message, located(place, text, issue.at))
             };
-            issues.into_iter().map(located).collect::<Vec<_>>()
+            CompileErrors::from(issues.into_iter().map(located).collect::<Vec<_>>())
         })?;
         match wanted.filter(|wanted| *wanted != expression.result()) {
             None => Ok(expression),
             Some(wanted) => {
                 let message = format!("must evaluate to {wanted} but got {}", expression.result());
-                Err(vec![error("cel_type_error", message, format!("source{place}"))])
+                Err(vec![error("cel_type_error", message, format!("source{place}"))].into())
             }
         }
     }

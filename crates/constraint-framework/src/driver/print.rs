@@ -4,21 +4,23 @@ use std::fmt;
 
 use rego_compat::{EvalError, Externals, Silent, Value};
 
-/// Hears what policies in Rego print, see [`Compiler::with_print_listener`](crate::policyset::Compiler::with_print_listener).
-pub trait Listener: fmt::Debug + Send + Sync {
-    /// Takes what one call of `print` wrote, without a newline. Called on the thread that judges.
-    fn hear(&self, line: &str);
+/// A listener for what policies in Rego print, see
+/// [`Compiler::with_print_listener`](crate::policyset::Compiler::with_print_listener).
+pub trait PrintListener: fmt::Debug + Send + Sync {
+    /// Takes the output of one call of `print`, without a newline. Called on the thread that evaluates the policy, once for
+    /// each call and in order.
+    fn on_print(&self, line: &str);
 }
 
-/// A host with a listener and no functions.
-pub(super) struct Heard<'a>(pub(super) &'a dyn Listener);
+/// The externals of a policy that prints to a listener and has no further functions.
+pub(super) struct PrintExternals<'a>(pub(super) &'a dyn PrintListener);
 
-impl Externals for Heard<'_> {
+impl Externals for PrintExternals<'_> {
     fn call(&self, function: &str, argument: &Value) -> Result<Option<Value>, EvalError> {
         Silent.call(function, argument)
     }
 
     fn print(&self, line: &str) {
-        self.0.hear(line);
+        self.0.on_print(line);
     }
 }

@@ -18,8 +18,8 @@ use crate::api::RegoSource;
 use crate::inventory::{DependencyKey, Reads};
 use crate::review::{RawViolation, UnreadableError};
 
-use super::print::{Heard, Listener};
-use super::{BodyTrace, Budget, Case, CompileError, Driver, EvalError, Program};
+use super::print::{PrintExternals, PrintListener};
+use super::{BodyTrace, Budget, Case, CompileError, CompileErrors, CompiledPolicy, Driver, EvalError};
 
 /// Compiles templates written in Rego.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,18 +27,18 @@ pub struct RegoDriver;
 
 /// As [`RegoDriver`], with a listener for what the policies print. Slower, and for authors.
 #[derive(Clone, Debug)]
-pub struct PrintingRegoDriver(Arc<dyn Listener>);
+pub struct PrintingRegoDriver(Arc<dyn PrintListener>);
 
 #[derive(Debug)]
 struct RegoProgram {
     compiled: Compiled,
     reads: Option<Reads>,
-    listener: Option<Arc<dyn Listener>>,
+    listener: Option<Arc<dyn PrintListener>>,
 }
 
 impl PrintingRegoDriver {
     /// Creates a driver whose policies print to `listener`.
-    pub fn new(listener: Arc<dyn Listener>) -> Self {
+    pub fn new(listener: Arc<dyn PrintListener>) -> Self {
         Self(listener)
     }
 }
@@ -48,11 +48,11 @@ impl Driver for RegoDriver {
         "Rego"
     }
 
-    fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    fn compile(&self, source: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
         compile(source, &restrictions(), None)
     }
 
-    fn with_print_listener(&self, listener: &Arc<dyn Listener>) -> Option<Arc<dyn Driver>> {
+    fn with_print_listener(&self, listener: &Arc<dyn PrintListener>) -> Option<Arc<dyn Driver>> {
         Some(Arc::new(PrintingRegoDriver::new(listener.clone())))
     }
 
@@ -61,7 +61,7 @@ impl Driver for RegoDriver {
         source: &Value,
         case: &Case<'_>,
         budget: &Budget,
-    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+    ) -> Result<Vec<BodyTrace>, CompileErrors> {
         explain(source, case, budget)
     }
 }
@@ -71,11 +71,11 @@ impl Driver for PrintingRegoDriver {
         RegoDriver.engine()
     }
 
-    fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    fn compile(&self, source: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
         compile(source, &restrictions().with_print(), Some(self.0.clone()))
     }
 
-    fn with_print_listener(&self, listener: &Arc<dyn Listener>) -> Option<Arc<dyn Driver>> {
+    fn with_print_listener(&self, listener: &Arc<dyn PrintListener>) -> Option<Arc<dyn Driver>> {
         Some(Arc::new(Self::new(listener.clone())))
     }
 
@@ -84,12 +84,12 @@ impl Driver for PrintingRegoDriver {
         source: &Value,
         case: &Case<'_>,
         budget: &Budget,
-    ) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+    ) -> Result<Vec<BodyTrace>, CompileErrors> {
         explain(source, case, budget)
     }
 }
 
-fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyTrace>, CompileErrors> {
     let inventory = explained_inventory(source, case)?;
     let source =
         RegoSource::from_value(source).map_err(|errors| errors.iter().map(from_field).collect::<Vec<_>>())?;
@@ -110,13 +110,15 @@ fn explain(source: &Value, case: &Case<'_>, budget: &Budget) -> Result<Vec<BodyT
 
 /// Returns the inventory that an explanation is given: all of it, because each expression is evaluated alone, and an index
 /// would leave out what another expression compares. Where some of it cannot be read, what the policy reads.
-fn explained_inventory(source: &Value, case: &Case<'_>) -> Result<RegoValue, Vec<CompileError>> {
+fn explained_inventory(source: &Value, case: &Case<'_>) -> Result<RegoValue, CompileErrors> {
     if let Ok(all) = case.inventory.whole() {
         return Ok(all);
     }
     let program = compile(source, &restrictions(), None)?;
     let read = program.reads().map(|reads| case.inventory.read_by(reads));
-    read.unwrap_or_else(|| Ok(RegoValue::new_object())).map_err(|error| vec![unreadable("inventory", &error)])
+    Ok(read
+        .unwrap_or_else(|| Ok(RegoValue::new_object()))
+        .map_err(|error| vec![unreadable("inventory", &error)])?)
 }
 
 fn unreadable(part: &str, error: &dyn std::error::Error) -> CompileError {
@@ -152,8 +154,8 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
 fn compile(
     source: &Value,
     restrictions: &Restrictions,
-    listener: Option<Arc<dyn Listener>>,
-) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    listener: Option<Arc<dyn PrintListener>>,
+) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
     let source =
         RegoSource::from_value(source).map_err(|errors| errors.iter().map(from_field).collect::<Vec<_>>())?;
     let version = if source.version == "v1" { RegoVersion::V1 } else { RegoVersion::V0 };
@@ -173,7 +175,7 @@ fn restrictions() -> Restrictions {
 }
 
 /// The entry module first, then the libraries.
-fn parse(source: &RegoSource, version: RegoVersion) -> Result<Vec<Module>, Vec<CompileError>> {
+fn parse(source: &RegoSource, version: RegoVersion) -> Result<Vec<Module>, CompileErrors> {
     let mut modules = Vec::new();
     let mut errors = Vec::new();
     match Module::parse("template", &source.rego, version) {
@@ -193,7 +195,7 @@ fn parse(source: &RegoSource, version: RegoVersion) -> Result<Vec<Module>, Vec<C
             Err(diagnostics) => errors.extend(compile_errors(&diagnostics)),
         }
     }
-    if errors.is_empty() { Ok(modules) } else { Err(errors) }
+    if errors.is_empty() { Ok(modules) } else { Err(errors.into()) }
 }
 
 fn check_entry(module: &Module) -> Option<CompileError> {
@@ -240,7 +242,7 @@ fn compile_errors(diagnostics: &Diagnostics) -> Vec<CompileError> {
     .collect()
 }
 
-impl Program for RegoProgram {
+impl CompiledPolicy for RegoProgram {
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         let input = input(case)?;
         let data = match &self.reads {
@@ -252,7 +254,9 @@ impl Program for RegoProgram {
         };
         let answer = match &self.listener {
             None => self.compiled.evaluate(&input, &data, budget),
-            Some(listener) => self.compiled.evaluate_with(&input, &data, budget, &Heard(listener.as_ref())),
+            Some(listener) => {
+                self.compiled.evaluate_with(&input, &data, budget, &PrintExternals(listener.as_ref()))
+            }
         };
         match answer? {
             None => Ok(Vec::new()),

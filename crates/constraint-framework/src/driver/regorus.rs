@@ -18,7 +18,7 @@ use crate::inventory::Reads;
 use crate::review::RawViolation;
 
 use super::rego::{distinct, input};
-use super::{Budget, Case, CompileError, Driver, EvalError, Program, RegoDriver};
+use super::{Budget, Case, CompileError, CompileErrors, CompiledPolicy, Driver, EvalError, RegoDriver};
 
 /// Steps of regorus between two looks at the clock.
 const CHECK_INTERVAL: NonZeroU32 = NonZeroU32::new(1024).unwrap();
@@ -29,7 +29,7 @@ pub struct RegorusDriver;
 
 struct RegorusProgram {
     /// The same source for the engine that decides: it knows what the program reads of the inventory.
-    own: Arc<dyn Program>,
+    own: Arc<dyn CompiledPolicy>,
     /// The modules, read once. Each evaluation has a copy of its own, which shares the syntax trees.
     engine: Mutex<Engine>,
     query: String,
@@ -46,7 +46,7 @@ impl Driver for RegorusDriver {
         RegoDriver.engine()
     }
 
-    fn compile(&self, source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    fn compile(&self, source: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
         let own = RegoDriver.compile(source)?;
         let (engine, query) = loaded(source).map_err(|error| vec![refused(&error)])?;
         Ok(Arc::new(RegorusProgram { own, engine: Mutex::new(engine), query }))
@@ -74,7 +74,7 @@ fn loaded(source: &Value) -> Result<(Engine, String), String> {
     Ok((engine, format!("{package}.violation")))
 }
 
-impl Program for RegorusProgram {
+impl CompiledPolicy for RegorusProgram {
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         let input = input(case)?;
         // A poisoned lock holds modules that no evaluation has changed.

@@ -9,7 +9,7 @@ use crate::api::{
     Constraint, ConstraintRef, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors, ObjectMeta,
     Operations,
 };
-use crate::driver::{CelDriver, CompileError, Driver, Program};
+use crate::driver::{CelDriver, CompileError, CompiledPolicy, Driver};
 use crate::error::IngestError;
 use crate::inventory::Reads;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
@@ -60,9 +60,9 @@ enum Kept {
 #[derive(Debug)]
 pub(super) struct Programs {
     /// The one whose violations count.
-    pub(super) deciding: (String, Arc<dyn Program>),
+    pub(super) deciding: (String, Arc<dyn CompiledPolicy>),
     /// The others, where they are compared.
-    pub(super) others: Vec<(String, Arc<dyn Program>)>,
+    pub(super) others: Vec<(String, Arc<dyn CompiledPolicy>)>,
 }
 
 /// A constraint that its template accepts.
@@ -86,10 +86,11 @@ impl Kept {
         Self::Text(value.to_string().into_boxed_str())
     }
 
-    fn value(&self) -> Value {
+    fn value(&self) -> Result<Value, IngestError> {
         match self {
-            Self::Text(text) => serde_json::from_str(text).unwrap_or_default(),
-            Self::Deep(value) => value.clone(),
+            Self::Text(text) => serde_json::from_str(text)
+                .map_err(|error| IngestError::Internal(format!("the schema of the parameters: {error}"))),
+            Self::Deep(value) => Ok(value.clone()),
         }
     }
 }
@@ -136,14 +137,21 @@ impl CompiledTemplate {
         self.0.target.name()
     }
 
-    /// The CRD of its constraints. Built at each call.
-    pub fn crd(&self) -> Value {
-        self.with_parts(|crds, parts| crds.build(parts).unwrap_or_default())
+    /// Returns the CRD of its constraints. Built at each call.
+    ///
+    /// # Errors
+    /// None that a compiled template is known to have: [`Compiler::compile`](super::Compiler::compile) refuses a template
+    /// without a CRD.
+    pub fn crd(&self) -> Result<Value, IngestError> {
+        Ok(self.with_parts(|crds, parts| crds.build(parts))??)
     }
 
-    fn with_parts<T>(&self, read: impl FnOnce(&ConstraintCrds, &CrdParts<'_>) -> T) -> T {
+    fn with_parts<T>(
+        &self,
+        read: impl FnOnce(&ConstraintCrds, &CrdParts<'_>) -> T,
+    ) -> Result<T, IngestError> {
         let TemplateParts { constraint_kind, crds, own, .. } = &*self.0;
-        let parameters = own.parameters.as_ref().map(Kept::value);
+        let parameters = own.parameters.as_ref().map(Kept::value).transpose()?;
         let parts = CrdParts {
             template_name: &constraint_kind.to_lowercase(),
             kind: constraint_kind,
@@ -152,7 +160,7 @@ impl CompiledTemplate {
             parameters: parameters.as_ref(),
             legacy_schema: own.legacy_schema,
         };
-        read(crds, &parts)
+        Ok(read(crds, &parts))
     }
 
     /// Returns what is wrong with its code and does not keep it from deciding.
@@ -160,7 +168,7 @@ impl CompiledTemplate {
         self.programs().flat_map(|(_, program)| program.warnings())
     }
 
-    pub(super) fn program(&self) -> &dyn Program {
+    pub(super) fn program(&self) -> &dyn CompiledPolicy {
         self.0.programs.deciding.1.as_ref()
     }
 
@@ -170,7 +178,7 @@ impl CompiledTemplate {
     }
 
     /// All compiled code by engine, that which decides first.
-    pub(super) fn programs(&self) -> impl Iterator<Item = (&str, &dyn Program)> {
+    pub(super) fn programs(&self) -> impl Iterator<Item = (&str, &dyn CompiledPolicy)> {
         let programs = std::iter::once(&self.0.programs.deciding).chain(&self.0.programs.others);
         programs.map(|(engine, program)| (engine.as_str(), program.as_ref()))
     }
@@ -205,12 +213,12 @@ impl CompiledTemplate {
 
     /// The constraint's `spec` with its defaults, or everything that the schema of its kind has against it. Unknown
     /// fields are refused: a misspelt parameter would otherwise be a policy that does nothing.
-    fn complete(&self, constraint: &Constraint) -> Result<Value, FieldErrors> {
+    fn complete(&self, constraint: &Constraint) -> Result<Value, IngestError> {
         let mut object = json!({"metadata": {"name": constraint.id.name}});
         if let Some(fields) = object.as_object_mut().filter(|_| !constraint.spec.is_null()) {
             fields.insert("spec".to_owned(), constraint.spec.clone());
         }
-        let mut verdict = self.with_parts(|crds, parts| crds.validate(parts, &object));
+        let mut verdict = self.with_parts(|crds, parts| crds.validate(parts, &object))?;
         let refused = verdict.errors.iter().map(|diagnostic| {
             // The place of a diagnostic is one step with all of its path.
             let path = diagnostic.path.server("");
@@ -275,6 +283,8 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::policyset::Compiler;
+
     use super::*;
 
     #[test]
@@ -282,8 +292,31 @@ mod tests {
         let mut value = json!("x");
         for _ in 0..300 {
             value = json!({"a": [value]});
-            assert_eq!(Kept::new(value.clone()).value(), value);
+            assert_eq!(Kept::new(value.clone()).value(), Ok(value.clone()));
         }
         assert!(matches!(Kept::new(json!({"a": [1]})), Kept::Text(_)));
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_read_again_is_an_error_and_not_a_template_without_parameters() {
+        let template = json!({
+            "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": "k"},
+            "spec": {
+                "crd": {"spec": {"names": {"kind": "K"}, "validation": {"openAPIV3Schema": {"type": "object"}}}},
+                "targets": [{
+                    "target": "admission.k8s.gatekeeper.sh",
+                    "rego": "package k\nviolation[{\"msg\": \"no\"}] { true }",
+                }],
+            },
+        });
+        let template = ConstraintTemplate::from_value(&template).unwrap();
+        let mut compiled = Compiler::default().compile(&template).unwrap();
+        assert_eq!(compiled.crd(), Compiler::default().crd(&template));
+        Arc::get_mut(&mut compiled.0).unwrap().own.parameters = Some(Kept::Text("{".into()));
+        assert!(matches!(compiled.crd(), Err(IngestError::Internal(_))));
+        let constraint = json!({
+            "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "K", "metadata": {"name": "c"}});
+        let constraint = Constraint::from_value(&constraint).unwrap();
+        assert!(matches!(compiled.compile_constraint(&constraint), Err(IngestError::Internal(_))));
     }
 }

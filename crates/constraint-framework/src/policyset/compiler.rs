@@ -4,11 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use crate::api::{Constraint, ConstraintSpec, ConstraintTemplate, FieldError, FieldErrors};
-use crate::driver::{CelDriver, Driver, Listener, RegoDriver};
+use crate::api::{Constraint, ConstraintSpec, ConstraintTemplate, FieldErrors};
+use crate::driver::{CelDriver, Driver, PrintListener, RegoDriver};
 use crate::error::IngestError;
 use crate::review::EnforcementPoint;
-use crate::target::{AdmissionTarget, ConstraintCrds, CrdError, CrdParts, Target};
+use crate::target::{AdmissionTarget, ConstraintCrds, CrdParts, Target};
 
 use super::compiled::{CompiledTemplate, Programs, common_parts};
 use super::contain::contained;
@@ -72,7 +72,7 @@ impl Compiler {
 
     /// The same, with a listener for what policies in Rego print.
     #[must_use]
-    pub fn with_print_listener(mut self, listener: &Arc<dyn Listener>) -> Self {
+    pub fn with_print_listener(mut self, listener: &Arc<dyn PrintListener>) -> Self {
         let heard =
             |driver: &Arc<dyn Driver>| driver.with_print_listener(listener).unwrap_or_else(|| driver.clone());
         self.drivers = self.drivers.iter().map(heard).collect();
@@ -93,7 +93,7 @@ impl Compiler {
     /// See [`IngestError`].
     pub fn compile(&self, template: &ConstraintTemplate) -> Result<CompiledTemplate, IngestError> {
         let known = self.target(template)?;
-        known.crds().check(&parts(template)).map_err(refused)?;
+        known.crds().check(&parts(template))?;
         let programs = self.programs(template)?;
         Ok(CompiledTemplate::new(
             template,
@@ -109,7 +109,7 @@ impl Compiler {
     /// # Errors
     /// An unknown target, or everything that the API server would refuse about the CRD.
     pub fn crd(&self, template: &ConstraintTemplate) -> Result<Value, IngestError> {
-        self.target(template)?.crds().build(&parts(template)).map_err(refused)
+        Ok(self.target(template)?.crds().build(&parts(template))?)
     }
 
     /// Checks what a constraint says that no template has a say in: its actions and its match block. Its parameters
@@ -193,12 +193,4 @@ fn parts(template: &ConstraintTemplate) -> CrdParts<'_> {
         parameters: template.parameter_schema(),
         legacy_schema: template.legacy_schema(),
     }
-}
-
-fn refused(errors: Vec<CrdError>) -> IngestError {
-    IngestError::Crd(errors.iter().map(to_correct).collect())
-}
-
-fn to_correct(error: &CrdError) -> FieldError {
-    FieldError::new(error.pointer(), error.to_string())
 }

@@ -44,7 +44,7 @@ impl PolicySet {
             if !acts || !constraint.matches(review).unwrap_or(false) {
                 continue;
             }
-            let answer = |(engine, program): (&str, &dyn crate::driver::Program)| {
+            let answer = |(engine, program): (&str, &dyn crate::driver::CompiledPolicy)| {
                 let violations = self.ask(constraint, program, review, budget);
                 let messages = violations.into_iter().map(|violation| violation.message).collect();
                 EngineAnswer { engine: engine.to_owned(), messages }

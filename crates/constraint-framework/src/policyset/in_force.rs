@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::api::{ConstraintRef, ObjectMeta};
-use crate::driver::{Budget, Case, Program};
+use crate::driver::{Budget, Case, CompiledPolicy};
 use crate::inventory::{DependencyKey, Dependents, Reads};
 use crate::review::{Action, Enforcement, EnforcementPoint, Review, Verdict};
 use crate::target::KindFilter;
@@ -111,7 +111,7 @@ impl PolicySet {
         let case = Case { review, parameters: &inner.parameters, inventory };
         let programs = inner.template.programs().map(|(_, program)| program);
         let mut keys: Vec<_> =
-            programs.flat_map(|program: &dyn Program| program.dependency_keys(&case)).collect();
+            programs.flat_map(|program: &dyn CompiledPolicy| program.dependency_keys(&case)).collect();
         keys.sort_unstable();
         keys.dedup();
         keys

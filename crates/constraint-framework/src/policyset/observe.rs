@@ -30,23 +30,27 @@ pub struct ConstraintEvaluation<'a> {
     /// Time that its policy took.
     pub took: Duration,
     /// The reason why there is no answer; the constraint is then violated, with that as the message.
-    pub failure: Option<EvaluationFailure>,
+    pub error: Option<ConstraintEvaluationError>,
 }
 
-/// The reason why a constraint could not be decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EvaluationFailure {
-    /// It is not known whether it matches.
+/// The reason why a constraint could not be decided, without details: the violation has them in its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConstraintEvaluationError {
+    /// Matching failed, see [`MatchError`](crate::target::MatchError).
+    #[error("unable to match")]
     Match,
-    /// The time for the request was used up before its turn.
+    /// The time for the request was used up before the constraint's turn.
+    #[error("the time for the request was used up")]
     Deadline,
-    /// It ran out of a part of its budget.
+    /// The policy used up a part of its budget.
+    #[error("the budget was used up: {0}")]
     Budget(Limit),
     /// The policy or its engine failed.
+    #[error("the policy failed")]
     Policy,
 }
 
-impl From<&EvalError> for EvaluationFailure {
+impl From<&EvalError> for ConstraintEvaluationError {
     fn from(error: &EvalError) -> Self {
         match error {
             EvalError::Rego(rego_compat::EvalError::Budget(limit))

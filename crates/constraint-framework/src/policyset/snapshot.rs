@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::api::{Constraint, ConstraintRef};
-use crate::driver::{Budget, Case, EvalError, Program};
+use crate::driver::{Budget, Case, CompiledPolicy, EvalError};
 use crate::error::IngestError;
 use crate::inventory::Inventory;
 use crate::review::{EnforcementPoint, RawViolation, Review, Verdict, Violation};
@@ -15,7 +15,7 @@ use super::compiled::{CompiledConstraint, CompiledTemplate};
 use super::contain::contained;
 use super::index::Index;
 use super::inventories::Inventories;
-use super::observe::{ConstraintEvaluation, EvaluationFailure, ReviewObserver};
+use super::observe::{ConstraintEvaluation, ConstraintEvaluationError, ReviewObserver};
 
 /// Compiled templates and constraints and the inventory they read. Immutable: a change makes another one.
 #[derive(Debug, Default)]
@@ -169,28 +169,28 @@ impl PolicySet {
         observer: &mut dyn ReviewObserver,
     ) -> Vec<RawViolation> {
         let started = Instant::now();
-        let mut report = |failure| {
+        let mut report = |error| {
             let (constraint, took) = (&constraint.id, started.elapsed());
-            observer.evaluated(&ConstraintEvaluation { constraint, took, failure });
+            observer.evaluated(&ConstraintEvaluation { constraint, took, error });
         };
         let budget = match (constraint.matches(review), deadline) {
             (Ok(false), _) => return Vec::new(),
             (Err(error), _) => {
-                report(Some(EvaluationFailure::Match));
+                report(Some(ConstraintEvaluationError::Match));
                 return vec![undecided(format!("unable to match constraints: {error}"))];
             }
             (Ok(true), None) => *budget,
             (Ok(true), Some(deadline)) => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if left.is_zero() {
-                    report(Some(EvaluationFailure::Deadline));
+                    report(Some(ConstraintEvaluationError::Deadline));
                     return vec![undecided(OUT_OF_TIME.to_owned())];
                 }
                 budget.with_time(budget.time.min(left))
             }
         };
         let answer = self.try_ask(constraint, constraint.template.program(), review, &budget);
-        report(answer.as_ref().err().map(EvaluationFailure::from));
+        report(answer.as_ref().err().map(ConstraintEvaluationError::from));
         answer.unwrap_or_else(|error| vec![failed(&error)])
     }
 
@@ -198,7 +198,7 @@ impl PolicySet {
     pub(super) fn ask(
         &self,
         constraint: &CompiledConstraint,
-        program: &dyn Program,
+        program: &dyn CompiledPolicy,
         review: &Review,
         budget: &Budget,
     ) -> Vec<RawViolation> {
@@ -208,7 +208,7 @@ impl PolicySet {
     fn try_ask(
         &self,
         constraint: &CompiledConstraint,
-        program: &dyn Program,
+        program: &dyn CompiledPolicy,
         review: &Review,
         budget: &Budget,
     ) -> Result<Vec<RawViolation>, EvalError> {

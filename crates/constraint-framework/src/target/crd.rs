@@ -13,6 +13,8 @@ use schema_merge::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::error_list::error_list;
+
 /// The API group of all constraints.
 const GROUP: &str = "constraints.gatekeeper.sh";
 /// A DNS-1035 label, which every name of a CRD has to be.
@@ -99,6 +101,11 @@ pub enum CrdError {
     Schema(MergeError),
 }
 
+error_list! {
+    /// Everything that keeps a template from having a CRD: errors of names first, then those of schemas by place.
+    CrdErrors of CrdError
+}
+
 impl CrdError {
     /// The field of the template to correct, as a JSON pointer. Empty when it is not the template's to correct.
     #[must_use]
@@ -144,7 +151,7 @@ impl ConstraintCrds {
     ///
     /// # Errors
     /// Everything that is wrong with the names and the schemas: first the names, then the schemas by place.
-    pub fn check(&self, parts: &CrdParts<'_>) -> Result<(), Vec<CrdError>> {
+    pub fn check(&self, parts: &CrdParts<'_>) -> Result<(), CrdErrors> {
         settled(name_errors(parts), self.frame.check(fragment(parts).as_ref()))
     }
 
@@ -154,7 +161,7 @@ impl ConstraintCrds {
     ///
     /// # Errors
     /// As [`ConstraintCrds::check`].
-    pub fn build(&self, parts: &CrdParts<'_>) -> Result<Value, Vec<CrdError>> {
+    pub fn build(&self, parts: &CrdParts<'_>) -> Result<Value, CrdErrors> {
         let schema = self.frame.build(fragment(parts).as_ref());
         settled(name_errors(parts), schema).map(|schema| crd(parts, schema))
     }
@@ -166,13 +173,13 @@ impl ConstraintCrds {
     }
 }
 
-fn settled<T>(mut errors: Vec<CrdError>, schema: Result<T, Errors<MergeError>>) -> Result<T, Vec<CrdError>> {
+fn settled<T>(mut errors: Vec<CrdError>, schema: Result<T, Errors<MergeError>>) -> Result<T, CrdErrors> {
     match schema {
         Ok(schema) if errors.is_empty() => return Ok(schema),
         Ok(_) => {}
         Err(refused) => errors.extend(refused.into_iter().map(CrdError::Schema)),
     }
-    Err(errors)
+    Err(errors.into())
 }
 
 fn name_errors(parts: &CrdParts<'_>) -> Vec<CrdError> {

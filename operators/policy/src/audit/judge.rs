@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use constraint_framework::driver::Limit;
 use constraint_framework::policyset::{
-    ConstraintEvaluation, ConstraintInForce, EvaluationFailure, PolicySet, ReviewObserver,
+    ConstraintEvaluation, ConstraintEvaluationError, ConstraintInForce, PolicySet, ReviewObserver,
 };
 use constraint_framework::review::{Document, EnforcementPoint, ReviewSource};
 use constraint_framework::target::AdmissionTarget;
@@ -33,7 +33,7 @@ struct Exhausted;
 
 impl ReviewObserver for Exhausted {
     fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
-        if let Some(EvaluationFailure::Budget(limit)) = evaluation.failure {
+        if let Some(ConstraintEvaluationError::Budget(limit)) = evaluation.error {
             metrics::counter!(EXHAUSTED, "limit" => limit.to_string()).increment(1);
         }
     }

@@ -185,17 +185,17 @@ impl Draft {
             }
         };
         let compiled = self.builder.0.compiler().compile(&template);
+        let compiled = compiled.and_then(|compiled| Ok((compiled.crd()?, compiled)));
         if compiled.is_err() {
             self.refused.insert(template.constraint_kind().to_owned());
         }
         match compiled {
-            Ok(compiled) => {
+            Ok((crd, compiled)) => {
                 let warnings = compiled.warnings().map(ToString::to_string);
                 self.warnings.extend(warnings.map(|text| Warning::new(Topic::Template, manifest, text)));
                 let description = text(&manifest.object, "/metadata/annotations/description").to_owned();
                 self.manifests.insert(template.constraint_kind().to_owned(), manifest.clone());
-                self.templates
-                    .insert(template.constraint_kind().to_owned(), (compiled.crd().clone(), description));
+                self.templates.insert(template.constraint_kind().to_owned(), (crd, description));
                 if compiled.is_in_cel() {
                     self.in_cel.insert(template.constraint_kind().to_owned());
                 }

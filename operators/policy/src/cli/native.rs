@@ -16,7 +16,7 @@ mod shape;
 use std::sync::Arc;
 
 use constraint_framework::api::{Constraint, ConstraintRef, FieldError};
-use constraint_framework::driver::{Case, Driver, Program, ValidatingPolicyDriver};
+use constraint_framework::driver::{Case, CompiledPolicy, Driver, ValidatingPolicyDriver};
 use constraint_framework::inventory::Inventory;
 use constraint_framework::review::{Action, Document, Json, Review, Violation};
 use constraint_framework::target::AdmissionTarget;
@@ -50,7 +50,7 @@ pub(super) struct BoundPolicy {
     binding: ConstraintRef,
     /// The policy as written, and the `matchResources` of the binding.
     written: (Manifest, Value),
-    program: Arc<dyn Program>,
+    program: Arc<dyn CompiledPolicy>,
     matching: [MatchResources; 2],
     params: Params,
     actions: Vec<Action>,
@@ -149,7 +149,13 @@ impl ReadPolicies {
         }
     }
 
-    fn bind(&mut self, policy: &Manifest, binding: &Manifest, program: &Arc<dyn Program>, all: &[&Manifest]) {
+    fn bind(
+        &mut self,
+        policy: &Manifest,
+        binding: &Manifest,
+        program: &Arc<dyn CompiledPolicy>,
+        all: &[&Manifest],
+    ) {
         let bound = BoundPolicy::new(policy, &binding.object, program.clone(), all);
         match bound {
             Ok(bound) => {
@@ -195,7 +201,7 @@ fn source(policy: &Value) -> Map<String, Value> {
     ["validations", "variables", "matchConditions", "failurePolicy"].into_iter().filter_map(field).collect()
 }
 
-fn program(policy: &Value) -> Result<Arc<dyn Program>, String> {
+fn program(policy: &Value) -> Result<Arc<dyn CompiledPolicy>, String> {
     let spec = policy.get("spec").and_then(Value::as_object).ok_or("/spec: is missing")?;
     let source = source(policy);
     if !source.contains_key("validations") && spec.contains_key("auditAnnotations") {
@@ -213,7 +219,7 @@ impl BoundPolicy {
     fn new(
         manifest: &Manifest,
         binding: &Value,
-        program: Arc<dyn Program>,
+        program: Arc<dyn CompiledPolicy>,
         all: &[&Manifest],
     ) -> Result<Self, String> {
         let policy = &manifest.object;

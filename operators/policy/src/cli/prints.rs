@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use constraint_framework::driver::Listener;
+use constraint_framework::driver::PrintListener;
 
 /// The most that is kept, in bytes; that of gator.
 const LIMIT: usize = 1 << 20;
@@ -25,8 +25,8 @@ impl Prints {
     }
 }
 
-impl Listener for Prints {
-    fn hear(&self, line: &str) {
+impl PrintListener for Prints {
+    fn on_print(&self, line: &str) {
         let mut text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // What is beyond the limit only shows that something is.
         if text.len() <= LIMIT {
@@ -43,11 +43,11 @@ mod tests {
     #[test]
     fn lines_are_taken_once_and_end_at_the_limit() {
         let prints = Prints::default();
-        prints.hear("a");
-        prints.hear("b");
+        prints.on_print("a");
+        prints.on_print("b");
         assert_eq!((prints.take().as_str(), prints.take().as_str()), ("a\nb\n", ""));
         for _ in 0..300_000 {
-            prints.hear("\u{e9}\u{e9}\u{e9}");
+            prints.on_print("\u{e9}\u{e9}\u{e9}");
         }
         let text = prints.take();
         assert!(text.len() <= LIMIT + TRUNCATED.len() && text.ends_with(TRUNCATED));

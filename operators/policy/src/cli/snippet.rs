@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use constraint_framework::api::{ConstraintTemplate, FieldError, RegoSource};
-use constraint_framework::driver::CompileError;
+use constraint_framework::driver::{CompileError, CompileErrors};
 use constraint_framework::policyset::Explanation;
 use go_compat::yaml::{self, Kind, Node, Options, Version};
 use serde_json::Value;
@@ -23,7 +23,7 @@ use super::manifest::{Manifest, ManifestError, Place, text, text_again};
 /// The problems that the errors of a template's code are, one for each cause.
 ///
 /// `x := inpt.a` makes `x` unsafe because of `inpt`, and with it every later use of `x`: only `inpt` is named.
-pub(super) fn problems(errors: &[CompileError], manifest: &Manifest) -> Vec<ManifestError> {
+pub(super) fn problems(errors: &CompileErrors, manifest: &Manifest) -> Vec<ManifestError> {
     let unsafe_var = |error: &CompileError| {
         let (name, _) = error.message.strip_prefix("var ")?.split_once(" is unsafe")?;
         Some(name.to_owned())

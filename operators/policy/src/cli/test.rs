@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use constraint_framework::driver::Listener;
+use constraint_framework::driver::PrintListener;
 use constraint_framework::policyset::Compiler;
 
 use super::assemble::{Assembly, Subject, Topic, Warning, assemble_all};
@@ -244,7 +244,7 @@ fn warnings(args: &TestArgs, gathered: &Gathered, assembly: &Assembly) -> Vec<Wa
 }
 
 fn compiler(args: &TestArgs, prints: &Arc<Prints>) -> Compiler {
-    let listener: Arc<dyn Listener> = prints.clone();
+    let listener: Arc<dyn PrintListener> = prints.clone();
     let compiler = args.engine.of(resource::compiler());
     if args.verbose { compiler.with_print_listener(&listener) } else { compiler }
 }

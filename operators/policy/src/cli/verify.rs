@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use constraint_framework::driver::Listener;
+use constraint_framework::driver::PrintListener;
 use constraint_framework::policyset::Compiler;
 
 use super::assemble::thousands;
@@ -102,7 +102,7 @@ impl RunOptions<'_> {
     /// The same compiler, with a print listener where there is one.
     fn listening(&self, compiler: Compiler) -> Compiler {
         let Some(prints) = &self.prints else { return compiler };
-        let listener: Arc<dyn Listener> = prints.clone();
+        let listener: Arc<dyn PrintListener> = prints.clone();
         compiler.with_print_listener(&listener)
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use constraint_framework::driver::Limit;
-use constraint_framework::policyset::{ConstraintEvaluation, EvaluationFailure, ReviewObserver};
+use constraint_framework::policyset::{ConstraintEvaluation, ConstraintEvaluationError, ReviewObserver};
 
 /// Kinds of which the costs are kept; beyond that they are counted anew.
 const KINDS: usize = 1000;
@@ -45,7 +45,7 @@ impl Costs {
 pub(super) struct ReviewCosts {
     candidates: usize,
     answered: u64,
-    failures: Vec<EvaluationFailure>,
+    failures: Vec<ConstraintEvaluationError>,
     /// By constraint kind. The constraints of a kind follow each other.
     kinds: Vec<(String, Cost)>,
 }
@@ -56,13 +56,13 @@ impl ReviewObserver for ReviewCosts {
     }
 
     fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
-        match evaluation.failure {
+        match evaluation.error {
             None => self.answered = self.answered.saturating_add(1),
             Some(failure) => self.failures.push(failure),
         }
         let cost = Cost {
             evaluations: 1,
-            failures: u64::from(evaluation.failure.is_some()),
+            failures: u64::from(evaluation.error.is_some()),
             total: evaluation.took,
             longest: evaluation.took,
         };
@@ -77,8 +77,11 @@ impl ReviewObserver for ReviewCosts {
 impl ReviewCosts {
     /// Returns true if an evaluation ended, or did not begin, because its time was up.
     pub(super) fn is_out_of_time(&self) -> bool {
-        let is_of_time = |failure: &EvaluationFailure| {
-            matches!(failure, EvaluationFailure::Deadline | EvaluationFailure::Budget(Limit::Time))
+        let is_of_time = |failure: &ConstraintEvaluationError| {
+            matches!(
+                failure,
+                ConstraintEvaluationError::Deadline | ConstraintEvaluationError::Budget(Limit::Time)
+            )
         };
         self.failures.iter().any(is_of_time)
     }
@@ -102,7 +105,7 @@ impl ReviewCosts {
         metrics::counter!("webtroller_evaluations_total", "result" => "answered").increment(self.answered);
         for failure in &self.failures {
             metrics::counter!("webtroller_evaluations_total", "result" => result(*failure)).increment(1);
-            if let EvaluationFailure::Budget(limit) = failure {
+            if let ConstraintEvaluationError::Budget(limit) = failure {
                 metrics::counter!("webtroller_budget_exhausted_total", "limit" => limit.to_string())
                     .increment(1);
             }
@@ -120,12 +123,12 @@ impl Cost {
 }
 
 /// The value of the label `result`.
-const fn result(failure: EvaluationFailure) -> &'static str {
+const fn result(failure: ConstraintEvaluationError) -> &'static str {
     match failure {
-        EvaluationFailure::Match => "match_unknown",
-        EvaluationFailure::Deadline => "deadline",
-        EvaluationFailure::Budget(_) => "budget",
-        EvaluationFailure::Policy => "failed",
+        ConstraintEvaluationError::Match => "match_unknown",
+        ConstraintEvaluationError::Deadline => "deadline",
+        ConstraintEvaluationError::Budget(_) => "budget",
+        ConstraintEvaluationError::Policy => "failed",
     }
 }
 

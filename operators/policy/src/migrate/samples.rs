@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use constraint_framework::api::ConstraintRef;
-use constraint_framework::policyset::{ConstraintEvaluation, EvaluationFailure, PolicySet, ReviewObserver};
+use constraint_framework::policyset::{
+    ConstraintEvaluation, ConstraintEvaluationError, PolicySet, ReviewObserver,
+};
 use constraint_framework::review::{Document, EnforcementPoint, Review, Verdict, Violation};
 use constraint_framework::target::AdmissionTarget;
 use serde_json::{Value, json};
@@ -30,11 +32,11 @@ pub(super) struct Judge {
 
 /// The constraints that could not be decided.
 #[derive(Default)]
-struct Failures(BTreeMap<ConstraintRef, EvaluationFailure>);
+struct Failures(BTreeMap<ConstraintRef, ConstraintEvaluationError>);
 
 impl ReviewObserver for Failures {
     fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
-        if let Some(failure) = evaluation.failure {
+        if let Some(failure) = evaluation.error {
             self.0.insert(evaluation.constraint.clone(), failure);
         }
     }
@@ -144,18 +146,18 @@ impl Judge {
 fn about(violation: &Violation, failures: &Failures, entry: &Entry) -> Option<(Rule, String)> {
     let message = &violation.message;
     match failures.0.get(&violation.constraint) {
-        Some(EvaluationFailure::Policy) if message.contains("text `msg`") => {
+        Some(ConstraintEvaluationError::Policy) if message.contains("text `msg`") => {
             let message =
                 "its answer is a violation of this constraint, and not an error of the whole request";
             Some((Rule::MessageNotText, message.to_owned()))
         }
-        Some(EvaluationFailure::Policy) if message.contains("cannot be read") => {
+        Some(ConstraintEvaluationError::Policy) if message.contains("cannot be read") => {
             Some((Rule::Unreadable, message.clone()))
         }
-        Some(EvaluationFailure::Policy | EvaluationFailure::Budget(_)) => {
+        Some(ConstraintEvaluationError::Policy | ConstraintEvaluationError::Budget(_)) => {
             Some((Rule::PolicyFails, message.clone()))
         }
-        Some(EvaluationFailure::Match | EvaluationFailure::Deadline) => None,
+        Some(ConstraintEvaluationError::Match | ConstraintEvaluationError::Deadline) => None,
         None => {
             let number = long_numbers(message).find(|number| has_number(&entry.object, number))?;
             let message =

@@ -2,7 +2,7 @@
 
 use cel_compat::{Environment, EvalError as CelError, Evaluation, Expression, Value};
 
-use crate::driver::{Budget, Case, CompileError, EvalError, Program};
+use crate::driver::{Budget, Case, CompileError, CompiledPolicy, EvalError};
 use crate::review::RawViolation;
 
 use super::source::FailurePolicy;
@@ -40,7 +40,7 @@ enum Failure<'a> {
     Error(String),
 }
 
-impl Program for CelProgram {
+impl CompiledPolicy for CelProgram {
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         match self.decide(case, budget) {
             Ok(violations) => Ok(violations),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::{FieldError, decode};
-use crate::driver::CompileError;
+use crate::driver::{CompileError, CompileErrors};
 
 /// Names that Gatekeeper binds itself.
 const RESERVED: [&str; 2] = ["params", "anyObject"];
@@ -62,7 +62,7 @@ impl Source {
     ///
     /// # Errors
     /// The first value of a wrong type or name; otherwise every mistake.
-    pub(super) fn read(source: &Value) -> Result<Self, Vec<CompileError>> {
+    pub(super) fn read(source: &Value) -> Result<Self, CompileErrors> {
         let source: Self = decode(source).map_err(|error| vec![misshapen(&error)])?;
         let mut errors = Vec::new();
         if source.validations.is_empty() {
@@ -78,7 +78,7 @@ impl Source {
                 errors.push(invalid(&format!("{place}/name"), reserved_prefix()));
             }
         }
-        if errors.is_empty() { Ok(source) } else { Err(errors) }
+        if errors.is_empty() { Ok(source) } else { Err(errors.into()) }
     }
 
     pub(super) fn failure_policy(&self) -> FailurePolicy {

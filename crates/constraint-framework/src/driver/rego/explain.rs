@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use rego_compat::{Module, Query, QueryScope, Range, Restrictions, Silent, Value as RegoValue};
 
 use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
-use crate::driver::{Budget, CompileError};
+use crate::driver::{Budget, CompileErrors};
 
 use super::compile_errors;
 
@@ -33,7 +33,7 @@ pub(super) struct Question<'a> {
 }
 
 /// The traces of all `violation` rules of the first module, then those of all other rules.
-pub(super) fn bodies(question: &Question<'_>) -> Result<Vec<BodyTrace>, Vec<CompileError>> {
+pub(super) fn bodies(question: &Question<'_>) -> Result<Vec<BodyTrace>, CompileErrors> {
     let Some(entry) = question.modules.first() else { return Ok(Vec::new()) };
     let run = covered::Run::of(question).map_err(|diagnostics| compile_errors(&diagnostics))?;
     let rules = question.modules.iter().flat_map(rules_of);

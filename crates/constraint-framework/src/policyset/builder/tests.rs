@@ -137,7 +137,7 @@ fn a_violation_that_cannot_have_a_message_is_refused_with_the_template() {
         let outcome = policies.put_template(&template("Shape", &format!("package p[\"q-r\"]\n{rules}")));
         let Err(IngestError::Compile(errors)) = outcome else { panic!("{rules}: {outcome:?}") };
         assert_eq!(errors.len(), 1, "{errors:?}");
-        assert!(errors[0].to_string().starts_with("template: `violation` must be a set"), "{errors:?}");
+        assert!(errors.to_string().starts_with("template: `violation` must be a set"), "{errors:?}");
     }
     for rules in [
         "violation[{\"msg\": \"m\"}] { true }",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::api::Constraint;
-use crate::driver::{CelDriver, CompileError, Driver, Program, RegoDriver};
+use crate::driver::{CelDriver, CompileErrors, CompiledPolicy, Driver, RegoDriver};
 use crate::policyset::{Compiler, PolicySetBuilder};
 use crate::review::{Action, Document};
 use crate::target::{AdmissionTarget, Target};
@@ -21,12 +21,12 @@ impl Driver for PanickingDriver {
         "Panicking"
     }
 
-    fn compile(&self, _source: &Value) -> Result<Arc<dyn Program>, Vec<CompileError>> {
+    fn compile(&self, _source: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
         Ok(Arc::new(Self))
     }
 }
 
-impl Program for PanickingDriver {
+impl CompiledPolicy for PanickingDriver {
     fn evaluate(&self, _case: &Case<'_>, _budget: &Budget) -> Result<Vec<RawViolation>, EvalError> {
         panic!("a defect")
     }
@@ -361,7 +361,7 @@ impl ReviewObserver for Seen {
     }
 
     fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
-        self.0.push(format!("{} {:?}", evaluation.constraint.name, evaluation.failure));
+        self.0.push(format!("{} {:?}", evaluation.constraint.name, evaluation.error));
     }
 }
 

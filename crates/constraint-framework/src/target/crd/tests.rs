@@ -26,7 +26,7 @@ fn template(kind: &str) -> Template {
     }
 }
 
-fn build(template: &Template) -> Result<Value, Vec<CrdError>> {
+fn build(template: &Template) -> Result<Value, CrdErrors> {
     let crds = ConstraintCrds::new(json!({"type": "object", "properties": {"name": {"type": "string"}}}));
     let parts = CrdParts {
         template_name: &template.name,
@@ -128,7 +128,7 @@ fn names_are_refused_all_at_once() {
         pointers,
         ["/metadata/name", "/spec/crd/spec/names/kind", "/spec/crd/spec/names/shortNames/1"]
     );
-    assert_eq!(build(&template("")), Err(vec![CrdError::KindMissing]));
+    assert_eq!(build(&template("")), Err(vec![CrdError::KindMissing].into()));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn crds_are_those_of_the_constraint_framework_byte_for_byte() {
 
 /// The API server's words are in the framework's error.
 #[track_caller]
-fn the_framework_says_as_much(errors: &[CrdError], recorded: &str) {
+fn the_framework_says_as_much(errors: &CrdErrors, recorded: &str) {
     for error in errors {
         if let CrdError::Schema(MergeError::NotStructural { diagnostic, .. }) = error {
             assert!(recorded.contains(&diagnostic.to_string()), "{diagnostic}\nis not in\n{recorded}");

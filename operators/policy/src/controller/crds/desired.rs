@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use constraint_framework::IngestError;
 use constraint_framework::policyset::CompiledTemplate;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
@@ -35,13 +36,13 @@ impl Desired {
         template: ParentKey,
         generation: i64,
         compiled: CompiledTemplate,
-    ) -> Self {
-        let crd = crd(&compiled);
+    ) -> Result<Self, IngestError> {
+        let crd = crd(&compiled)?;
         let text =
             |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let labels = crd.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
         let labels = labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
-        Self {
+        Ok(Self {
             name: text("/metadata/name"),
             kind: text("/spec/names/kind"),
             labels: labels.collect(),
@@ -49,7 +50,7 @@ impl Desired {
             template,
             generation,
             compiled,
-        }
+        })
     }
 
     /// The same CRD, asked for by a later generation of the template.
@@ -93,36 +94,36 @@ impl Desired {
     }
 
     /// The CRD as a new object.
-    pub(super) fn object(&self) -> DynamicObject {
+    pub(super) fn object(&self) -> Result<DynamicObject, IngestError> {
         self.over(DynamicObject::new(&self.name, &crd_resource()))
     }
 
     /// `live` with this CRD's owner, labels, annotations and spec. Labels, annotations and owners that other clients
     /// added stay, except for another controller.
-    pub(super) fn over(&self, mut live: DynamicObject) -> DynamicObject {
+    pub(super) fn over(&self, mut live: DynamicObject) -> Result<DynamicObject, IngestError> {
         live.labels_mut().extend(self.labels.clone());
         live.annotations_mut().insert(REVISION_ANNOTATION.to_owned(), REVISION.to_string());
         live.owner_references_mut().retain(|owner| owner.controller != Some(true));
         live.owner_references_mut().push(reference(&self.template));
-        let spec = crd(&self.compiled).get_mut("spec").map(Value::take).unwrap_or_default();
+        let spec = crd(&self.compiled)?.get_mut("spec").map(Value::take).unwrap_or_default();
         if let Some(data) = live.data.as_object_mut() {
             data.insert("spec".to_owned(), spec);
         } else {
             live.data = json!({ "spec": spec });
         }
-        live
+        Ok(live)
     }
 }
 
 /// The CRD of a template's constraints, with the column that templates have, too.
-fn crd(compiled: &CompiledTemplate) -> Value {
-    let mut crd = compiled.crd();
+fn crd(compiled: &CompiledTemplate) -> Result<Value, IngestError> {
+    let mut crd = compiled.crd()?;
     let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
     for version in versions.into_iter().flatten() {
         add_enforced_column(version);
         declare_status(version);
     }
-    crd
+    Ok(crd)
 }
 
 /// Garbage collection removes the CRD, and with it every constraint, when the template is deleted.
@@ -209,7 +210,7 @@ mod tests {
             },
         });
         let template = ConstraintTemplate::from_value(&template).unwrap();
-        let crd = crd(&Compiler::default().compile(&template).unwrap());
+        let crd = crd(&Compiler::default().compile(&template).unwrap()).unwrap();
         let found = schema_merge::check_crd(&crd);
         let refused: Vec<_> = found.iter().filter(|found| found.is_error()).collect();
         assert!(refused.is_empty(), "{refused:?}");

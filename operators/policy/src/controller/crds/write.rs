@@ -103,14 +103,21 @@ impl Attempt<'_> {
     }
 
     async fn create(&self) -> kube::Result<Placed> {
-        let created = self.crds.create(&parameters(), &self.desired.object()).await?;
+        let object = match self.desired.object() {
+            Ok(object) => object,
+            Err(error) => return Ok(Placed::Failed(error.to_string())),
+        };
+        let created = self.crds.create(&parameters(), &object).await?;
         Ok(Placed::Done(Box::new(Observed::of(&created)), true))
     }
 
     /// The resource version that was read goes with the object, so that the write fails where it has changed.
     async fn replace(&self, existing: DynamicObject) -> kube::Result<Placed> {
         let version = existing.metadata.resource_version.clone();
-        let object = self.desired.over(existing);
+        let object = match self.desired.over(existing) {
+            Ok(object) => object,
+            Err(error) => return Ok(Placed::Failed(error.to_string())),
+        };
         let replaced = self.crds.replace(&self.desired.name, &parameters(), &object).await?;
         let wrote = replaced.metadata.resource_version != version;
         Ok(Placed::Done(Box::new(Observed::of(&replaced)), wrote))

@@ -177,9 +177,12 @@ impl Ingest {
         match result {
             JobResult::Compiled(compiled) => {
                 known.job = None;
-                match *compiled {
-                    Ok(compiled) => {
-                        let desired = Desired::new(known.key.clone(), known.generation, compiled.clone());
+                let desired = compiled.and_then(|compiled| {
+                    let desired = Desired::new(known.key.clone(), known.generation, compiled.clone())?;
+                    Ok((desired, compiled))
+                });
+                match desired {
+                    Ok((desired, compiled)) => {
                         known.desired = Some(Arc::new(desired));
                         known.compiled = Some(compiled);
                         self.place(&name);
