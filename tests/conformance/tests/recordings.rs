@@ -170,6 +170,50 @@ fn templates_in_cel_are_recorded() {
     settle("constraint-framework", "native.jsonl", &rows).unwrap();
 }
 
+/// The CRD of the constraints of each template of `crd-templates.jsonl`, or the error for which there is none. `"$match"`
+/// stands for the match schema, which is the first row.
+#[test]
+fn constraint_crds_are_recorded() {
+    let templates: Vec<Json> = include_str!("crd-templates.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a template"))
+        .collect();
+    let rego = "package recorded\nviolation[{\"msg\": \"no\"}] { true }";
+    let question = |template: &Json| {
+        let mut template = template.clone();
+        template["spec"]["targets"] = json!([{"target": "admission.k8s.gatekeeper.sh", "rego": rego}]);
+        json!({"op": "crd", "template": template}).to_string()
+    };
+    let questions: Vec<String> = templates.iter().map(question).collect();
+    let mut rows = Vec::new();
+    let hear = |position: usize, answer: Json| rows.push(crd_row(&templates[position], &answer));
+    Judge::gatekeeper().expect("a judge").ask_all(questions.into_iter(), hear).expect("answers");
+    let crd = rows.iter().find_map(|row| row.get("crd")).expect("a CRD");
+    let schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        ["match"]
+        .clone();
+    let masked = |row: &Json| {
+        let text = row.to_string().replace(&schema.to_string(), "\"$match\"");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let masked = rows.iter().map(masked).collect::<Vec<Json>>();
+    let rows: Vec<Json> = std::iter::once(json!({ "match": schema })).chain(masked).collect();
+    settle("constraint-framework", "crds.jsonl", &rows).unwrap();
+}
+
+/// A template and what the judge says of it. What Go's types write about an object that is in no cluster is left out.
+fn crd_row(template: &Json, answer: &Json) -> Json {
+    let Some(crd) = answer["crd"].as_object() else {
+        return json!({"template": template, "error": answer["error"]["message"]});
+    };
+    let mut crd = crd.clone();
+    crd.remove("status");
+    if let Some(metadata) = crd.get_mut("metadata").and_then(Json::as_object_mut) {
+        metadata.retain(|_, value| !value.is_null());
+    }
+    json!({"template": template, "crd": crd})
+}
+
 #[test]
 fn calls_of_gos_functions_are_recorded() {
     let calls = go::calls(DAMAGED, &mut Random::new(1));

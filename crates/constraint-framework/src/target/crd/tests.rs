@@ -142,8 +142,8 @@ fn parameters_that_are_not_an_object_are_refused_at_the_templates_own_schema() {
 }
 
 /// Rows of what OPA's constraint framework and Gatekeeper 3.23 make of templates, without `status`: first the target's
-/// match schema, then a template a line with the CRD or the error. Recorded by running them; nothing is written by
-/// hand, except that `"$match"` stands for the match schema.
+/// match schema, then a template a line with the CRD or the error; `"$match"` stands for the match schema. Written by
+/// `UPDATE_RECORDINGS=1 cargo test -p conformance --test recordings`, which needs Go; this test does not.
 const RECORDED: &str = include_str!("../../../tests/recorded/crds.jsonl");
 
 #[test]
