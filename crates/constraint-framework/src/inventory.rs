@@ -51,6 +51,7 @@ impl Inventory {
         let path: Path = path.into_iter().map(Arc::from).collect();
         let stored = Arc::new(Stored::new(object.body().text()));
         let replaced = self.root.put(&path, stored.clone());
+        // An object that is put again is one object.
         if replaced.is_none() {
             self.count = self.count.saturating_add(1);
         }
@@ -68,6 +69,7 @@ impl Inventory {
 
     /// Keeps the indexes and trees that these readers need, makes those that are missing, and drops all others.
     pub(crate) fn serve<'r>(&mut self, readers: impl Iterator<Item = &'r Reads> + Clone) {
+        // What no policy reads any more would cost memory, and time at each change.
         self.views.retain(|view| readers.clone().any(|reads| view.serves(reads)));
         let mut joins = BTreeMap::new();
         for reads in readers {
@@ -75,6 +77,7 @@ impl Inventory {
                 self.views.push(View::new(reads.whole().clone()));
             }
             for key in reads.join_keys() {
+                // Kept where there is one: making it parses every object of the kind.
                 let kept = || self.joins.remove(key).unwrap_or_else(|| JoinIndex::of(key, &self.root));
                 joins.entry(key.clone()).or_insert_with(kept);
             }
@@ -129,6 +132,7 @@ impl Inventory {
         for view in &mut self.views {
             view.changed(path);
         }
+        // The old object says under which values the index has it: nothing else remembers them.
         for (key, index) in self.joins.iter_mut().filter(|(key, _)| key.covers(path)) {
             if let Some(before) = before {
                 index.remove(key, path, before);

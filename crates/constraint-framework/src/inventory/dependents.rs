@@ -70,6 +70,7 @@ impl Inventory {
     fn differences(&self, older: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         self.root.differences(&older.root, &mut Vec::new(), &mut |path, before, after| {
+            // A watch that lists again puts every object again; the same text changes no verdict.
             let changed = before.map(|stored| stored.text()) != after.map(|stored| stored.text());
             if changed {
                 found.push(Difference { path: path.into(), before: before.cloned(), after: after.cloned() });
@@ -82,6 +83,7 @@ impl Inventory {
 fn dependents(reads: &Reads, difference: &Difference) -> Dependents {
     let path = &difference.path;
     let whole = reads.whole().iter().chain(&reads.narrowed);
+    // Without an equation there is no value by which to tell the inputs apart that the object matters to.
     if whole.into_iter().any(|read| covers(read, path)) {
         return Dependents::All;
     }
@@ -95,7 +97,9 @@ fn dependents(reads: &Reads, difference: &Difference) -> Dependents {
 /// Any one of the equations has to hold: the first decides.
 fn joined(position: usize, read: &JoinedRead, difference: &Difference) -> Dependents {
     let Some((join, _)) = read.joins.first() else { return Dependents::All };
+    // An input that gives no value for its side is compared with nothing known, and so with every object.
     let mut keys = BTreeSet::from([unknown(position)]);
+    // The old value too: an Ingress that gives up a host ends the conflict of another.
     for stored in difference.before.iter().chain(&difference.after) {
         let Some(values) = join.values(&difference.path, stored) else { return Dependents::All };
         keys.extend(values.iter().map(|value| key(position, value)));

@@ -85,6 +85,7 @@ impl JoinIndex {
                 continue;
             };
             places.remove_mut(path);
+            // Otherwise the index would keep each value that an object ever had.
             if places.is_empty() {
                 self.by_value.remove_mut(&value);
             }

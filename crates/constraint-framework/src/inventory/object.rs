@@ -25,6 +25,7 @@ impl Stored {
 
     /// Returns the value, parsed on every call unless [`Stored::kept`] was called before.
     pub(super) fn fresh(&self) -> Result<RegoValue, UnreadableError> {
+        // Kept by a policy that reads the whole kind: then it costs nothing here.
         self.value.get().cloned().unwrap_or_else(|| self.parse())
     }
 

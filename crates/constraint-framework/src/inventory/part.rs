@@ -34,6 +34,7 @@ impl Parts {
         let Some(base) = base else {
             return RegoValue::from(branches.collect::<BTreeMap<_, _>>());
         };
+        // A clone shares everything, and writing to it copies one level: the rest stays shared with the view.
         let mut merged = base.clone();
         if let Ok(pairs) = merged.as_object_mut() {
             branches.for_each(|(key, branch)| {

@@ -34,6 +34,7 @@ impl Reads {
         if accesses.is_empty() {
             return None;
         }
+        // The same objects at each review, whatever its input: one tree serves all of them.
         let is_whole = |path: &[Segment], access: &DataAccess| {
             access.joins.is_empty() && !path.iter().any(|segment| matches!(segment, Segment::Input(_)))
         };
@@ -76,6 +77,7 @@ impl Reads {
     }
 
     fn add(&mut self, program: &Program, path: &[Segment], access: &DataAccess) {
+        // Shown already, and an index over it would save nothing.
         if self.whole.iter().any(|whole| includes(whole, path)) {
             return;
         }
@@ -90,6 +92,8 @@ impl Reads {
 
 /// The index that an equation needs, and what to look for in it.
 fn indexed(program: &Program, path: &[Segment], join: &Join) -> Option<(Arc<JoinKey>, Term)> {
+    // One index serves all inputs, so that it covers every key which an input may name. The key itself is compared when the
+    // index has found its objects.
     let below = Term::of(program, &join.data)?;
     let below = Term { path: without_input(&below.path), ..below };
     let key = JoinKey { path: without_input(path), below };

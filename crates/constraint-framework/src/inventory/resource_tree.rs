@@ -48,6 +48,7 @@ impl Clone for ResourceTree {
 impl ResourceTree {
     /// Puts an object and gives back the one that was there.
     pub(super) fn put(&mut self, path: &[Arc<str>], object: Arc<Stored>) -> Option<Arc<Stored>> {
+        // Each level on the way holds a change now; those beside it keep their values.
         self.value.take();
         let Some((head, rest)) = path.split_first() else {
             return self.object.replace(object);
@@ -63,6 +64,7 @@ impl ResourceTree {
 
     /// Takes an object out, and with it the levels that hold nothing else.
     pub(super) fn remove(&mut self, path: &[Arc<str>]) -> Option<Arc<Stored>> {
+        // `take` copies the levels that it shares with a snapshot: not for an object that is not there.
         self.at(path.iter().map(|segment| &**segment))?.object.as_ref()?;
         self.take(path)
     }
@@ -141,6 +143,7 @@ impl ResourceTree {
     /// Visits every place where this level and an older one differ, with the object before and after. What both share is
     /// not looked into, so that the cost is that of the levels on the way.
     pub(super) fn differences(&self, older: &Self, at: &mut Vec<Arc<str>>, visit: VisitDifference<'_>) {
+        // Snapshots share the objects that did not change: no text needs to be compared for those.
         let same = match (&self.object, &older.object) {
             (Some(new), Some(old)) => Arc::ptr_eq(new, old),
             (new, old) => new.is_none() && old.is_none(),

@@ -1,6 +1,37 @@
-//! The reduced inventory of one review: what a program's answer can depend on.
+//! The reduced inventory of one review: everything in the inventory that a policy's answer can depend on.
 //!
 //! It may hold more than that, never less. The indexes make it cheap; without one, the tree is walked.
+//!
+//! Worked example:
+//!
+//! ```text
+//! the inventory      namespace/a/networking.k8s.io/v1/Ingress/x    spec.rules[0].host: one
+//!                    namespace/b/networking.k8s.io/v1/Ingress/y    spec.rules[0].host: two
+//!                    namespace/b/v1/Service/y
+//!
+//! the policy         other := data.inventory.namespace[_][version]["Ingress"][_]
+//!                    other.spec.rules[_].host == input.host
+//!
+//! its access         path  namespace[_][_].Ingress[_]               (`JoinedRead::path`)
+//!                    join  .spec.rules[_].host == input.host        (`JoinedRead::joins`)
+//!
+//! the index          "one": namespace/a/networking.k8s.io/v1/Ingress/x
+//!                    "two": namespace/b/networking.k8s.io/v1/Ingress/y
+//!
+//! on {"host": "two"} the policy is shown
+//!                    {"namespace": {"b": {"networking.k8s.io/v1": {"Ingress": {"y": {…}}}}}}
+//! ```
+//!
+//! Ingress `x` is left out because the body fails at the equation with it, and the Service because no path of the policy
+//! leads to it. Only `y` is parsed.
+//!
+//! Then the host of `y` becomes `one`. The index moves `y` from `"two"` to `"one"`, and the next review on `{"host": "two"}`
+//! is shown nothing. Verdicts on inputs with the hosts `one` and `two` are outdated, and no others: the change of one object
+//! gives the keys of its old and of its new value, see [`Dependents::Keyed`](super::Dependents).
+//!
+//! A policy that reads `data.inventory.namespace[_][_]["Ingress"][_]` to count has a path without an equation: it is shown both
+//! Ingresses, from a tree that is kept ([`View`](view::View)). The same change drops that tree, and outdates all verdicts of the
+//! policy ([`Dependents::All`](super::Dependents)).
 
 use std::sync::Arc;
 
@@ -12,7 +43,7 @@ use super::reads::{JoinedRead, Reads};
 use super::resource_tree::Reach;
 use super::{Inventory, Path, view};
 
-/// So many objects found by one look-up are kept parsed: they will be found again.
+/// The number of objects found by one look-up from which they are kept parsed: they will be found again.
 const MANY: usize = 32;
 
 pub(super) fn select(
@@ -51,6 +82,7 @@ fn best<'i>(inventory: &'i Inventory, read: &JoinedRead, input: &RegoValue) -> O
         let index = inventory.joins.get(key)?;
         Some(index.places(&sought.values(input, input)?))
     });
+    // Any of them is enough, because all equations have to hold: the shortest has the fewest objects to read.
     lists.min_by_key(Vec::len)
 }
 
@@ -65,6 +97,7 @@ fn look_up(
     // An object with two of the values is found twice.
     places.sort();
     places.dedup();
+    // Objects that are found one by one are parsed again each time: kept values take several times the memory of the text.
     let many = places.len() > MANY;
     for place in places.into_iter().filter(|place| within(&reach, place)) {
         if let Some(object) = inventory.root.object(place.iter().map(|segment| &**segment)) {
@@ -85,6 +118,7 @@ fn within(reach: &[Reach], place: &[Arc<str>]) -> bool {
 fn reach(path: &[Segment], input: &RegoValue) -> Vec<Reach> {
     let step = |segment: &Segment| match segment {
         Segment::Input(at) => {
+            // A key that is not a string is the key of no object.
             let keys = values_at(at, input, input).into_iter().filter_map(|key| key.as_string().ok());
             let mut keys: Vec<_> = keys.map(ToString::to_string).collect();
             keys.sort();

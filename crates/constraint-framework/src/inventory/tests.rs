@@ -102,6 +102,43 @@ fn a_join_shows_the_objects_that_are_equal_and_parses_no_other() {
     inventory.root.objects(&mut Vec::new(), &mut |path, object| assert!(!object.is_kept(), "{path:?}"));
 }
 
+/// The worked example of `select`.
+#[test]
+fn a_policy_is_shown_what_it_compares_and_a_change_outdates_the_old_and_the_new_value() {
+    let joined = program(UNIQUE_HOST);
+    let counting = program(
+        "violation[{\"msg\": \"many\"}] { count([1 | data.inventory.namespace[_][_][\"Ingress\"][_]]) > 1 }",
+    );
+    let [joined, counting] = [&joined, &counting].map(|program| Reads::of(program).unwrap());
+    let mut older = Inventory::default();
+    older.serve([&joined, &counting].into_iter());
+    for (place, object) in [ingress("a", "x", "one"), ingress("b", "y", "two")] {
+        older.put(place, &object);
+    }
+    older.put(path(&["namespace", "b", "v1", "Service", "y"]), &named("y"));
+    let names = |inventory: &Inventory, reads: &Reads, host: &str| {
+        let shown = json(&inventory.select(reads, &rego(&json!({"host": host}))).unwrap());
+        let namespaces = shown["namespace"].as_object().cloned().unwrap_or_default();
+        let ingresses = namespaces.values().map(|kinds| {
+            assert_eq!(kinds.as_object().unwrap().keys().collect::<Vec<_>>(), ["networking.k8s.io/v1"]);
+            kinds["networking.k8s.io/v1"]["Ingress"].as_object().unwrap().keys().cloned().collect::<String>()
+        });
+        ingresses.collect::<Vec<_>>()
+    };
+    assert_eq!(names(&older, &joined, "two"), ["y"]);
+    assert_eq!(names(&older, &counting, "two"), ["x", "y"]);
+    let mut newer = older.clone();
+    let (place, object) = ingress("b", "y", "one");
+    newer.put(place, &object);
+    assert!(names(&newer, &joined, "two").is_empty());
+    assert_eq!(names(&newer, &joined, "one"), ["x", "y"]);
+    let Dependents::Keyed(outdated) = newer.dependents(&older, &joined) else { panic!("found by index") };
+    let is_outdated =
+        |host| joined.keys(&rego(&json!({"host": host}))).iter().any(|key| outdated.contains(key));
+    assert_eq!(["one", "two", "three"].map(is_outdated), [true, true, false]);
+    assert_eq!(newer.dependents(&older, &counting), Dependents::All);
+}
+
 const UNIQUE_SELECTOR: &str = r#"violation[{"msg": name}] {
     other := data.inventory.namespace[_][_]["Service"][name]
     flat(other) == flat(input)

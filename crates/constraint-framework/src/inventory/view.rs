@@ -30,6 +30,7 @@ impl View {
     /// Something at that place came, changed or went.
     pub(super) fn changed(&mut self, path: &Path) {
         if self.paths.iter().any(|pattern| covers(pattern, path)) {
+            // Another cell, and not the same one emptied: older snapshots share it, and their tree has not changed.
             self.tree = Arc::default();
         }
     }
