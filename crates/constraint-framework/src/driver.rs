@@ -1,7 +1,7 @@
-//! The interface of policy languages: a driver compiles source code into programs.
+//! The interface of policy languages: a driver compiles source code into policies.
 //!
 //! A driver knows reviews, violations and budgets; it knows no constraint kinds, no match blocks and no enforcement
-//! points. Referential data reaches a program with each case, as an immutable snapshot.
+//! points. Referential data comes with each case, as an immutable snapshot.
 
 mod cel;
 mod explain;
@@ -27,24 +27,24 @@ pub use rego_compat::{Budget, Limit};
 #[cfg(feature = "regorus")]
 pub use regorus::RegorusDriver;
 
-/// A policy language.
+/// A policy language: compiles source code into a [`CompiledPolicy`].
 pub trait Driver: fmt::Debug + Send + Sync {
-    /// The name that templates use in `code[].engine`.
+    /// Returns the name that templates use in `code[].engine`.
     fn engine(&self) -> &str;
 
-    /// Compiles one source. Takes as long as the source deserves; hold no lock.
+    /// Compiles one source, for up to seconds: call it on a blocking thread and hold no lock.
     ///
     /// # Errors
     /// Everything that is wrong with the source, with places in it.
     fn compile(&self, source: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors>;
 
-    /// Returns the same driver with a listener for what policies print; `None` from a driver whose policies print nothing.
+    /// Returns the same driver with a listener for what policies print; `None` if its policies cannot print.
     fn with_print_listener(&self, _listener: &Arc<dyn PrintListener>) -> Option<Arc<dyn Driver>> {
         None
     }
 
-    /// Reports how a source comes to its answer about one case, expression by expression; for authors, and slow. Nothing
-    /// from a driver that cannot tell.
+    /// Evaluates a source on one case, expression by expression, for authors: it takes many times as long as
+    /// [`CompiledPolicy::evaluate`]. Empty from a driver that has no traces.
     ///
     /// # Errors
     /// As [`Driver::compile`].
@@ -58,52 +58,51 @@ pub trait Driver: fmt::Debug + Send + Sync {
     }
 }
 
-/// Compiled code of one template, shared by all its constraints and all threads.
+/// The compiled code of one template, shared by all its constraints and all threads.
 pub trait CompiledPolicy: fmt::Debug + Send + Sync {
-    /// Judges one review with one constraint's parameters.
+    /// Evaluates the policy on one review with one constraint's parameters.
     ///
     /// # Errors
-    /// When the policy itself fails: a conflict, a message that is not text, an exhausted budget.
+    /// The policy itself fails: a conflict, a message that is not a string, an object that cannot be read, an exhausted budget.
     fn evaluate(&self, case: &Case<'_>, budget: &Budget) -> Result<Vec<RawViolation>, EvalError>;
 
-    /// Returns what the program reads of the inventory, for which indexes are kept; `None` for a program that reads
-    /// none of it.
+    /// Returns the paths that the policy reads in the inventory, for which indexes are kept; `None` if it reads none.
     fn reads(&self) -> Option<&Reads> {
         None
     }
 
-    /// Returns what its answer about a case depends on in the inventory, where it compares objects there with its
-    /// input: see [`crate::inventory::Dependents`].
+    /// Returns the keys of the values with which the answer on a case compares objects of the inventory, to be compared
+    /// with [`Dependents::Keyed`](crate::inventory::Dependents).
     fn dependency_keys(&self, _case: &Case<'_>) -> Vec<DependencyKey> {
         Vec::new()
     }
 
-    /// Returns what is wrong with the source and did not keep it from being compiled; each says what is done instead.
+    /// Returns the errors in the source that did not prevent its compilation; each message says what is done instead.
     fn warnings(&self) -> &[CompileError] {
         &[]
     }
 }
 
-/// The input of one evaluation of a program.
+/// The input of one evaluation of a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// The thing judged.
+    /// The review to decide.
     pub review: &'a Review,
     /// The constraint's parameters; JSON `null` when it has none.
     pub parameters: &'a Json,
-    /// The objects that may be referred to.
+    /// The objects that the policy may read below `data.inventory`.
     pub inventory: &'a Inventory,
 }
 
-/// One thing wrong with a source.
+/// An error in the source code of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{location}: {message}")]
 pub struct CompileError {
-    /// A short word for programs, such as `rego_parse_error`.
+    /// The machine-readable code, such as `rego_parse_error`.
     pub code: String,
     /// The error and how to fix it.
     pub message: String,
-    /// File, line and column, as far as they are known.
+    /// File, line and column from 1, such as `template:3:1`, as far as they are known.
     pub location: String,
 }
 
@@ -114,7 +113,7 @@ error_list! {
 }
 
 impl EvalError {
-    /// The error of an embedder's engine: an error, or a text.
+    /// Wraps the error of an embedder's engine: an error, or a string.
     pub fn foreign(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Foreign(error.into())
     }
@@ -126,34 +125,33 @@ impl From<UnreadableError> for EvalError {
     }
 }
 
-/// The reason why a program could not answer.
+/// The reason why a policy has no answer on a case.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// The engine gave up: a conflict between rules, or the budget.
+    /// A policy in Rego failed, as by a conflict between rules, or used up its budget.
     #[error(transparent)]
     Rego(#[from] rego_compat::EvalError),
     /// A policy in CEL used up its budget; other errors of the language are violations.
     #[error(transparent)]
     Cel(#[from] cel_compat::EvalError),
     /// The policy's answer is not a set of objects with a `msg`.
-    #[error("the policy answered something other than a set of objects with a text `msg`: {0}")]
+    #[error("the policy answered something other than a set of objects with a string `msg`: {0}")]
     Shape(String),
-    /// An object or the parameters are nested so deep, or hold a number so large, that what the policy saw was not
-    /// them.
+    /// The object or the parameters are nested too deep, or have a number out of bounds.
     #[error("the object cannot be read: it is nested too deep, or has a number out of bounds")]
     Unreadable,
-    /// The policy reads an object of the inventory that is nested too deep or holds a number too large.
+    /// The policy reads an object of the inventory that is nested too deep or has a number out of bounds.
     #[error(transparent)]
     UnreadableInventory(#[from] UnreadableObjectError),
-    /// regorus could not answer: a conflict between rules, the time, or something that it lacks. The text is its own.
+    /// regorus failed: a conflict between rules, the time, or something that it lacks. The text is its own.
     #[cfg(feature = "regorus")]
     #[error("regorus: {0}")]
     Regorus(String),
-    /// The engine of an embedder could not answer; the error is its own, see [`EvalError::foreign`].
+    /// The engine of an embedder failed; the error is its own, see [`EvalError::foreign`].
     #[error(transparent)]
     Foreign(Box<dyn std::error::Error + Send + Sync>),
-    /// The engine panicked: a defect of the engine, which says more on standard error.
+    /// The engine panicked: a defect of the engine, whose message is on standard error.
     #[error("the policy's engine failed: report it with the template and the object")]
     EngineFailed,
 }

@@ -8,7 +8,7 @@ use crate::target::{CrdErrors, InventoryPathError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IngestError {
-    /// The manifest is wrong; all mistakes.
+    /// The manifest is wrong; all its errors.
     #[error("{0}")]
     Invalid(FieldErrors),
     /// The template names a target that this policy set does not have.
@@ -25,8 +25,7 @@ pub enum IngestError {
         /// The engines there are.
         known: String,
     },
-    /// The API server would refuse the constraint CRD; everything it would say, and which field of the template to
-    /// correct.
+    /// The API server would refuse the constraint CRD; all errors, each at the field of the template to correct.
     #[error("{0}")]
     Crd(FieldErrors),
     /// The code does not compile; all errors.
@@ -41,7 +40,7 @@ pub enum IngestError {
     /// The compiler ended without a result: a defect of an engine.
     #[error("the template could not be compiled: its engine failed")]
     CompilerFailed,
-    /// Not JSON that Kubernetes could hold.
+    /// The manifest is not the JSON of a Kubernetes object.
     #[error("not a Kubernetes object: {0}")]
     Json(String),
     /// The object cannot be put in the inventory.
@@ -53,7 +52,7 @@ pub enum IngestError {
 }
 
 impl IngestError {
-    /// A word for programs, as in the `code` of `status.byPod[].errors`.
+    /// Returns the machine-readable code, which Gatekeeper writes to `status.byPod[].errors[].code`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) | Self::UnknownTarget { .. } | Self::Crd(_) | Self::Json(_) => "create_error",
@@ -73,7 +72,7 @@ impl From<serde_json::Error> for IngestError {
     }
 }
 
-/// The errors as those of fields of the template.
+/// Converts each error to one of a field of the template.
 impl From<CrdErrors> for IngestError {
     fn from(errors: CrdErrors) -> Self {
         Self::Crd(errors.iter().map(|error| FieldError::new(error.pointer(), error.to_string())).collect())
@@ -92,7 +91,7 @@ impl From<FieldError> for IngestError {
     }
 }
 
-/// As one line: the error goes into logs and into conditions of a status.
+/// Joins the errors to one line: the error goes into logs and into conditions of a status.
 fn join(errors: &CompileErrors) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -95,7 +95,7 @@ pub struct ExpansionTemplates {
 }
 
 impl ExpansionTemplates {
-    /// A set of templates; of several with one name the last counts.
+    /// Creates a set of templates; of several with one name the last counts.
     ///
     /// Templates that generate, directly or through others, what they apply to are in the set and expand nothing; see
     /// [`ExpansionTemplates::cyclic`].
@@ -111,16 +111,16 @@ impl ExpansionTemplates {
         self.templates.is_empty()
     }
 
-    /// The names of the templates that form an expansion cycle, and so expand nothing.
+    /// Returns the names of the templates that form an expansion cycle, and so expand nothing.
     pub fn cyclic(&self) -> impl Iterator<Item = &str> {
         self.cyclic.iter().map(String::as_str)
     }
 
-    /// Every object that `object` generates, directly and through other resultants, in the order of Gatekeeper: what a
-    /// resultant generates comes before it. Empty when no template applies.
+    /// Returns every object that `object` generates, directly and through other resultants, in the order of Gatekeeper:
+    /// what a resultant generates comes before it. Empty when no template applies.
     ///
     /// # Errors
-    /// See [`ExpansionError`]. A generator that cannot be expanded must not be admitted unseen.
+    /// See [`ExpansionError`]. The caller must not admit a generator that cannot be expanded: its objects have not been judged.
     pub fn expand(&self, object: &Document) -> Result<Vec<Resultant>, ExpansionError> {
         let mut found = Vec::new();
         self.expand_below(object, 0, &mut found)?;

@@ -2,8 +2,8 @@
 //!
 //! An [`Inventory`] is a persistent tree of objects kept as text: a snapshot costs nothing, a change costs its path.
 //! What a policy is shown is a *reduced* inventory: the objects that its answer can depend on, found by index where
-//! the policy compares them with its input. Knows where objects lie; does not know what an object is, nor what a
-//! policy does with it.
+//! the policy compares them with its input. The module knows the places of objects; it reads no fields of them and evaluates
+//! no policy.
 
 mod dependents;
 mod join;
@@ -46,7 +46,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// The next snapshot, with `object` at `path`.
+    /// Puts `object` at `path`. Snapshots that were taken before do not change.
     pub(crate) fn put(&mut self, path: Vec<String>, object: &Document) {
         let path: Path = path.into_iter().map(Arc::from).collect();
         let stored = Arc::new(Stored::new(object.body().text()));
@@ -58,7 +58,7 @@ impl Inventory {
         self.reindex(&path, replaced.as_deref(), Some(&stored));
     }
 
-    /// The next snapshot, without the object at `path`.
+    /// Removes the object at `path`. Snapshots that were taken before do not change.
     pub(crate) fn remove(&mut self, path: &[String]) {
         let path: Path = path.iter().map(|segment| Arc::from(segment.as_str())).collect();
         if let Some(removed) = self.root.remove(&path) {
@@ -85,14 +85,14 @@ impl Inventory {
         self.joins = joins;
     }
 
-    /// The object at `path`, read again from its text. `None` also when it is not a Kubernetes object.
+    /// Returns the object at `path`, read again from its text. `None` also when it is not a Kubernetes object.
     #[must_use]
     pub fn get(&self, path: &[String]) -> Option<Document> {
         let object = self.root.object(path.iter().map(String::as_str))?;
         Document::from_text(object.text().to_owned()).ok()
     }
 
-    /// Number of objects.
+    /// Returns the number of objects.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count

@@ -1,4 +1,4 @@
-//! The decision process of a policy operator: templates, constraints, targets, drivers, enforcement points.
+//! The decision process of a policy operator: templates and constraints in, a verdict on each review out.
 //!
 //! ```
 //! use constraint_framework::policyset::{Compiler, PolicySetBuilder};
@@ -28,12 +28,23 @@
 //! # }
 //! ```
 //!
-//! A **template** is a policy with open parameters; a **constraint** fills them and says where it applies. A
-//! [`target`] knows what is judged, a [`driver`] knows a policy language, and a [`policyset::PolicySet`] puts them
-//! together: it is immutable, shared by `Arc`, and gives an enforcement point the [`review::Verdict`] on a
-//! [`review::Review`].
+//! A **template** is a policy with open parameters; a **constraint** is an instance with their values and with the scope of the
+//! policy. A [`policyset::PolicySet`] holds both in compiled form: it is immutable, shared by `Arc`, and gives an enforcement
+//! point the [`review::Verdict`] on a [`review::Review`]. The same review has the same verdict for every caller.
 //!
-//! This crate knows no client, no HTTP and no async runtime. Same review, same verdict, for every caller.
+//! | module | content |
+//! |---|---|
+//! | [`api`] | templates, constraints and their statuses as users write and read them, and the errors in them |
+//! | [`review`] | the input and the output of a decision: documents, reviews, violations, actions, verdicts |
+//! | [`inventory`] | the objects that policies read below `data.inventory`, and their reduction for one review |
+//! | [`expansion`] | the objects that a workload would create, such as the Pod of a Deployment |
+//! | [`target`] | the subjects of policies: match schema, matching, construction of reviews, constraint CRD |
+//! | [`driver`] | policy languages: Rego, CEL, and the traits for others |
+//! | [`policyset`] | the compiler, the builder of policy sets, the sets, and explanations of single answers |
+//!
+//! It does not watch, list or write objects, serve HTTP, spawn tasks or threads, read files or fetch anything, and has no async
+//! runtime: an operator, a webhook or a command line does that and calls [`policyset::PolicySet::review`]. It does not apply
+//! mutators. Compilation and evaluation block the calling thread, and evaluation ends within its [`driver::Budget`].
 
 pub mod api;
 pub mod driver;
@@ -46,3 +57,8 @@ pub mod review;
 pub mod target;
 
 pub use error::IngestError;
+
+/// The example of the README, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

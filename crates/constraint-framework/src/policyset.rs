@@ -1,6 +1,7 @@
 //! The immutable set of compiled policies, and the builder that makes the next one.
 //!
-//! Knows every room of this crate but the enforcement points that ask: they get an `Arc` and a verdict.
+//! Uses every other module of this crate. An enforcement point is not among them: it holds a set as an `Arc` and calls
+//! [`PolicySet::review`].
 
 mod builder;
 mod compiled;

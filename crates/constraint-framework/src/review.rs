@@ -1,6 +1,6 @@
-//! Neutral values between target, driver and enforcement point: what is judged, what is found, what then happens.
+//! Neutral values between target, driver and enforcement point: reviews, violations, actions and verdicts.
 //!
-//! Knows no policy language, no match schema and no way to ask a cluster.
+//! Knows no policy language, no match schema and no client.
 
 mod action;
 mod cel;

@@ -1,6 +1,6 @@
-//! Targets, the subjects of policies: a target owns the match schema, the matching and the review's shape.
+//! Targets, the subjects of policies: a target has the match schema, the matching, and builds reviews.
 //!
-//! Knows nothing of policy languages and of who asks.
+//! Knows no policy language and no enforcement point.
 
 mod admission;
 mod crd;
@@ -22,31 +22,31 @@ pub use crd::{ConstraintCrds, CrdError, CrdErrors, CrdParts};
 
 /// A kind of thing that policies judge, such as the admission requests of Kubernetes.
 pub trait Target: fmt::Debug + Send + Sync {
-    /// The name that templates use, such as `admission.k8s.gatekeeper.sh`.
+    /// Returns the name that templates use, such as `admission.k8s.gatekeeper.sh`.
     fn name(&self) -> &str;
 
-    /// The schema of `spec.match` in this target's constraints.
+    /// Returns the schema of `spec.match` in this target's constraints.
     fn match_schema(&self) -> Value;
 
     /// Compiles a constraint's `match` block; `None` matches everything.
     ///
     /// # Errors
-    /// Every mistake in the block, with pointers from the constraint's root.
+    /// Every error in the block, with pointers from the constraint's root.
     fn matcher(&self, spec: Option<&Value>) -> Result<Box<dyn Matcher>, FieldErrors>;
 
-    /// Returns where an object lies in the inventory that referential policies read.
+    /// Returns the path of an object in the inventory that referential policies read, from its root.
     ///
     /// # Errors
-    /// When the object does not say what it is.
+    /// The object lacks a field of its identity: `apiVersion`, `kind` or `metadata.name`.
     fn inventory_path(&self, object: &Document) -> Result<Vec<String>, InventoryPathError>;
 }
 
 /// A compiled `match` block.
 pub trait Matcher: fmt::Debug + Send + Sync {
-    /// Returns where the objects are that this can match, for the index.
+    /// Returns the places of the objects that the block can match, for the index.
     fn route(&self) -> Route;
 
-    /// Returns true if the review is one for this constraint.
+    /// Returns true if the block matches the review.
     ///
     /// # Errors
     /// When it cannot be decided. The caller counts that as a violation under the constraint's own action, so
@@ -56,22 +56,22 @@ pub trait Matcher: fmt::Debug + Send + Sync {
 
 /// The places of a constraint's objects: for any object elsewhere, [`Matcher::matches`] is false, and no error.
 ///
-/// An index may ask a matcher about an object that is elsewhere all the same.
+/// An index may call [`Matcher::matches`] for an object that is elsewhere all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Pairs of group and kind, one of which the object has.
     pub kinds: Vec<KindFilter>,
-    /// The further conditions on the object.
+    /// The further condition on the object.
     pub narrow: Narrow,
 }
 
-/// One more criterion of a [`Route`].
+/// The further condition of a [`Route`] on its objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Narrow {
-    /// None.
+    /// No further condition.
     Nothing,
-    /// The object is called like this, or will be: the API server finishes a `generateName`.
+    /// The object's name matches, or its `generateName` can become a name that does.
     Name(Glob),
     /// The object has one of these labels.
     Label(Vec<(String, String)>),
@@ -82,7 +82,7 @@ pub enum Narrow {
 }
 
 impl Route {
-    /// The route that leads everywhere.
+    /// Returns the route of a constraint that can match any object.
     #[must_use]
     pub fn everywhere() -> Self {
         Self { kinds: vec![KindFilter { group: None, kind: None }], narrow: Narrow::Nothing }
@@ -92,9 +92,9 @@ impl Route {
 /// A pair of group and kind; `None` stands for any.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KindFilter {
-    /// API group, empty for the core group.
+    /// API group; empty for the core group, `None` for any.
     pub group: Option<String>,
-    /// Kind.
+    /// Kind, in CamelCase; `None` for any.
     pub kind: Option<String>,
 }
 
@@ -102,7 +102,7 @@ pub struct KindFilter {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// A namespace selector, a namespaced object, and its Namespace was not supplied.
+    /// A namespace selector is to match a namespaced object whose Namespace was not supplied.
     #[error(
         "error matching the requested object: {object} :failed to run Match criteria: namespace selector for namespace-scoped object but missing Namespace"
     )]
@@ -121,12 +121,12 @@ pub enum MatchError {
     /// The review holds no object at all.
     #[error("invalid request object: neither object nor old object are defined")]
     NoObject,
-    /// The target panicked: a defect of the target, which says more on standard error.
+    /// The target panicked: a defect of the target, whose message is on standard error.
     #[error("the target failed: report it with the constraint and the object")]
     TargetFailed,
 }
 
-/// An object that cannot be put in the inventory.
+/// The error that an object cannot be put in the inventory: the field that it lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the object has no {0}: give it one before it can be referred to")]
 pub struct InventoryPathError(pub &'static str);

@@ -1,4 +1,4 @@
-//! A constraint as a duck: `match`, `parameters` and what to do, whatever its kind.
+//! A constraint of any kind: `match`, `parameters` and actions, which all kinds share.
 //!
 //! The kind's own schema is checked against its template in `policyset`; the match block by the target.
 
@@ -26,12 +26,12 @@ impl fmt::Display for ConstraintRef {
     }
 }
 
-/// An instance of a template: where the policy applies, with which parameters, and what then happens.
+/// An instance of a template: the scope of the policy, its parameters and its actions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint {
-    /// Kind and name.
+    /// Kind and name, by which the policy set identifies it.
     pub id: ConstraintRef,
-    /// Metadata as read.
+    /// The parts of the metadata that the decision process reads.
     pub metadata: ObjectMeta,
     /// The `spec` as written: only the template knows its whole schema. An object, or null where there is none.
     pub spec: Value,

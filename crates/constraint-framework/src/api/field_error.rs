@@ -1,8 +1,8 @@
-//! One mistake in a user's manifest, and where it is. Neighbour of the types that find them.
+//! Errors in manifests, each with a JSON pointer to its place.
 
 use std::fmt;
 
-/// A mistake in a manifest: where, and what to do about it.
+/// An error in a manifest: its place, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldError {
     /// JSON pointer (RFC 6901) from the root of the manifest.
@@ -12,12 +12,12 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    /// An error at `pointer`.
+    /// Creates an error at `pointer`.
     pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), message: message.into() }
     }
 
-    /// The same error seen from a parent: `prefix` is put before the pointer.
+    /// Returns the same error with `prefix` before the pointer: the place as seen from a parent.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
         self.pointer.insert_str(0, prefix);
@@ -34,7 +34,7 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// Every mistake found in one manifest, in the order of their pointers.
+/// All errors of one manifest, in the order of their pointers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldErrors(Vec<FieldError>);
 
@@ -49,12 +49,12 @@ impl FieldErrors {
         if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
     }
 
-    /// Several lists as one.
+    /// Merges several lists into one.
     pub(crate) fn all(lists: impl Iterator<Item = Self>) -> Self {
         lists.flat_map(|list| list.0).collect()
     }
 
-    /// The errors, sorted by pointer.
+    /// Returns the errors, sorted by pointer.
     pub fn iter(&self) -> std::slice::Iter<'_, FieldError> {
         self.0.iter()
     }

@@ -1,7 +1,6 @@
 //! The statuses of templates and constraints, as Gatekeeper's controllers and audit write them and its users read them.
 //!
-//! Only shapes: who writes a status, and when, is the business of an operator. Fields that another writer adds are
-//! passed over.
+//! Types only: an operator writes them. Fields that another writer adds are ignored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

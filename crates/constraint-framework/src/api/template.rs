@@ -1,6 +1,6 @@
-//! `ConstraintTemplate`, all served versions: the shape users write, and what is wrong with one.
+//! `ConstraintTemplate` in all served versions: its fields, and their validation.
 //!
-//! Compiling its code is the business of a driver; its constraint CRD is built in `target`.
+//! Its code is compiled in `driver`, and its constraint CRD is built in `target`.
 
 use std::collections::BTreeMap;
 
@@ -153,7 +153,7 @@ impl ConstraintTemplate {
     /// Checks what can be checked without a target or a driver: group, kind, names, number of targets, operations.
     ///
     /// # Errors
-    /// All mistakes at once.
+    /// All errors of the template.
     pub fn validate(&self) -> Result<(), FieldErrors> {
         let mut errors = Vec::new();
         self.validate_type(&mut errors);
@@ -162,12 +162,12 @@ impl ConstraintTemplate {
         FieldErrors::check(errors)
     }
 
-    /// The kind of the constraints that this template creates.
+    /// Returns the kind of the constraints that this template creates.
     pub fn constraint_kind(&self) -> &str {
         &self.spec.crd.spec.names.kind
     }
 
-    /// The only target, if there is exactly one.
+    /// Returns the target, if there is exactly one.
     pub fn target(&self) -> Option<&TargetSpec> {
         match self.spec.targets.as_slice() {
             [target] => Some(target),
@@ -175,12 +175,12 @@ impl ConstraintTemplate {
         }
     }
 
-    /// The parameter schema as written.
+    /// Returns the parameter schema as written.
     pub fn parameter_schema(&self) -> Option<&Value> {
         self.spec.crd.spec.validation.as_ref()?.open_api_v3_schema.as_ref()
     }
 
-    /// `legacySchema`, with the default of the template's version: `false` for v1, `true` for the older ones.
+    /// Returns `legacySchema`, with the default of the template's version: `false` for v1, `true` for the older ones.
     pub fn legacy_schema(&self) -> bool {
         let written = self.spec.crd.spec.validation.as_ref().and_then(|validation| validation.legacy_schema);
         written.unwrap_or_else(|| self.api_version != format!("{TEMPLATES_GROUP}/v1"))
@@ -234,7 +234,7 @@ impl ConstraintTemplate {
 // === impl TargetSpec ===
 
 impl TargetSpec {
-    /// The code per engine, with the `rego` shorthand written out. The shorthand replaces any `Rego` entry of
+    /// Returns the code by engine, with the `rego` shorthand written out. The shorthand replaces any `Rego` entry of
     /// `code`, as Gatekeeper's version conversion does.
     pub fn sources(&self) -> Vec<Code> {
         let mut sources = self.code.clone();
@@ -250,7 +250,7 @@ impl TargetSpec {
 // === impl Operations ===
 
 impl Operations {
-    /// Returns true if an operation is among them.
+    /// Returns true if the list is empty, has `*`, or has the operation.
     pub fn include(&self, operation: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|wanted| wanted == "*" || wanted == operation)
     }

@@ -1,7 +1,7 @@
 //! The driver of the engine `K8sNativeValidation`: policies in CEL, as ValidatingAdmissionPolicies have them.
 //!
-//! What a template's source may hold is in `cel/source`, what an expression means in `cel-compat`, and what a policy
-//! decides in `cel/program`. Here expressions meet their names.
+//! `cel/source` reads a source, `cel-compat` compiles and evaluates expressions, and `cel/program` decides. This file compiles
+//! the expressions of a source in the environment of a policy.
 
 mod explain;
 mod program;
@@ -17,12 +17,12 @@ use self::source::Source;
 
 use super::{BodyTrace, Budget, Case, CompileError, CompileErrors, CompiledPolicy, Driver};
 
-/// Compiles templates written in CEL.
+/// The driver of the engine `K8sNativeValidation`: compiles templates written in CEL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CelDriver;
 
-/// Compiles the expressions of a ValidatingAdmissionPolicy: as [`CelDriver`], with the API server's name `params` for the
-/// parameters. The source has the fields `validations`, `variables`, `matchConditions` and `failurePolicy` of its spec.
+/// The driver of ValidatingAdmissionPolicies: as [`CelDriver`], with the API server's name `params` for the parameters. The
+/// source has the fields `validations`, `variables`, `matchConditions` and `failurePolicy` of its spec.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ValidatingPolicyDriver;
 
@@ -92,7 +92,7 @@ fn compile(source: &serde_json::Value, environment: Environment) -> Result<CelPr
     })
 }
 
-/// The names that every expression knows.
+/// Returns the names that every expression knows.
 fn common_environment() -> Environment {
     Environment::default()
         .with("object", Type::Dyn)
@@ -104,12 +104,12 @@ fn common_environment() -> Environment {
         .without("cel", "cel.bind is not part of Kubernetes' CEL: declare a variable")
 }
 
-/// The names that the API server gives to a ValidatingAdmissionPolicy.
+/// Returns the names that the API server gives to a ValidatingAdmissionPolicy.
 fn native_environment() -> Environment {
     common_environment().with("params", Type::Dyn)
 }
 
-/// The names that Gatekeeper gives to every expression, and advice about those it does not.
+/// Returns the names that Gatekeeper gives to every expression, and advice about those it does not.
 fn environment() -> Environment {
     common_environment()
         .with_variable("params", Type::Dyn)
@@ -118,7 +118,7 @@ fn environment() -> Environment {
         .without("anyObject", "use variables.anyObject")
 }
 
-/// Compiles the expressions of one source and collects what is wrong with them.
+/// The compiler of the expressions of one source, with the errors so far.
 struct Compiler {
     environment: Environment,
     errors: Vec<CompileError>,
@@ -127,8 +127,8 @@ struct Compiler {
 }
 
 impl Compiler {
-    /// A variable sees those above it. One that does not compile is declared all the same, so that only its own
-    /// mistakes are reported.
+    /// Compiles a variable, which sees those above it. One that does not compile is declared all the same, so that only its
+    /// own errors are reported.
     fn variable(&mut self, position: usize, variable: &source::Named) {
         let place = format!("/variables/{position}/expression");
         match self.expression(&place, &variable.expression, None) {
@@ -202,7 +202,7 @@ fn error(code: &str, message: String, location: String) -> CompileError {
     CompileError { code: code.to_owned(), message, location }
 }
 
-/// The pointer to an expression with line and column, both from 1.
+/// Returns the pointer to an expression with line and column, both from 1.
 fn located(place: &str, text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count().saturating_add(1);

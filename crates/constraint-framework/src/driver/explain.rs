@@ -3,22 +3,22 @@
 //!
 //! For authors: a source is compiled and evaluated again and again, so this takes many times as long as a review.
 
-/// One rule body or one validation, expression by expression.
+/// The trace of one rule body or one validation, expression by expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyTrace {
-    /// Its part in the policy.
+    /// The role of the body in the policy.
     pub kind: BodyKind,
     /// The place in the source: `template:3:1` in Rego, `source/validations/0` in CEL.
     pub place: String,
     /// The name, such as `violation`, `validation`, or that of another rule; with its package where it is a library's.
     pub name: String,
-    /// True if it found a violation, let the case pass, or holds: see [`BodyKind`].
+    /// True if a check found a violation, a condition let the case pass, or a rule holds: see [`BodyKind`].
     pub held: bool,
-    /// Its expressions in the order in which they are written; none of functions and of libraries.
+    /// The expressions in source order; empty for functions and for libraries.
     pub steps: Vec<ExpressionTrace>,
 }
 
-/// The part of a body in its policy.
+/// The role of a body in its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyKind {
@@ -31,20 +31,20 @@ pub enum BodyKind {
 }
 
 impl BodyTrace {
-    /// True if it found a violation.
+    /// Returns true if it found a violation.
     pub fn is_violation(&self) -> bool {
         self.kind == BodyKind::Check && self.held
     }
 }
 
-/// One expression.
+/// The trace of one expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionTrace {
     /// The place in the source, as [`BodyTrace::place`].
     pub place: String,
-    /// As it is written.
+    /// The source code of the expression.
     pub text: String,
-    /// The outcome.
+    /// The outcome of the evaluation.
     pub outcome: ExpressionOutcome,
     /// The values of the names in it, as far as they have values.
     pub values: Vec<(String, String)>,
@@ -53,20 +53,20 @@ pub struct ExpressionTrace {
 /// The outcome of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpressionOutcome {
-    /// It is true, or defined: together with all before it.
+    /// The expression is true, or defined, together with all before it.
     Held,
-    /// It is false, or undefined for every value of the variables before it.
+    /// The expression is false, or undefined for every value of the variables before it.
     Failed,
-    /// It could not be evaluated.
+    /// The expression could not be evaluated, with the reason.
     Error(String),
-    /// One before it did not hold.
+    /// An expression before it did not hold.
     NotReached,
 }
 
 /// The longest value that is shown, in characters.
 const LONGEST_VALUE: usize = 200;
 
-/// A value as it is shown: its beginning, where it is long.
+/// Returns a value as it is shown: its beginning, where it is long.
 pub(super) fn shown(value: &str) -> String {
     match value.char_indices().nth(LONGEST_VALUE) {
         Some((end, _)) => format!("{}…", value.get(..end).unwrap_or_default()),
@@ -74,7 +74,7 @@ pub(super) fn shown(value: &str) -> String {
     }
 }
 
-/// The references in an expression: `input.review.object` in `count(input.review.object.x) > 1`.
+/// Returns the references in an expression: `input.review.object` in `count(input.review.object.x) > 1`.
 ///
 /// A name and the names behind its dots, without those that are called. What stands in quotes is not a reference.
 pub(super) fn references(text: &str, roots: &[&str]) -> Vec<String> {

@@ -21,11 +21,12 @@ use crate::review::{RawViolation, UnreadableError};
 use super::print::{PrintExternals, PrintListener};
 use super::{BodyTrace, Budget, Case, CompileError, CompileErrors, CompiledPolicy, Driver, EvalError};
 
-/// Compiles templates written in Rego.
+/// The driver of the engine `Rego`: compiles templates written in Rego.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RegoDriver;
 
-/// As [`RegoDriver`], with a listener for what the policies print. Slower, and for authors.
+/// The driver of the engine `Rego` with a listener for what policies print, for authors: evaluation is slower than by
+/// [`RegoDriver`].
 #[derive(Clone, Debug)]
 pub struct PrintingRegoDriver(Arc<dyn PrintListener>);
 
@@ -125,7 +126,7 @@ fn unreadable(part: &str, error: &dyn std::error::Error) -> CompileError {
     CompileError { code: format!("unreadable_{part}"), message: error.to_string(), location: part.to_owned() }
 }
 
-/// Returns what a policy sees as `input`.
+/// Returns the `input` of a policy.
 pub(super) fn input(case: &Case<'_>) -> Result<RegoValue, UnreadableError> {
     let fields = vec![
         (NAMES.parameters.clone(), parameters(case)?),
@@ -169,12 +170,12 @@ fn compile(
     Ok(Arc::new(RegoProgram { compiled, reads, listener }))
 }
 
-/// Returns what Gatekeeper lets a template refer to: libraries, and the inventory.
+/// Returns the roots that Gatekeeper lets a template refer to: libraries, and the inventory.
 fn restrictions() -> Restrictions {
     Restrictions::default().with_data_roots(["inventory", "lib"]).with_import_roots(["data.lib", "future"])
 }
 
-/// The entry module first, then the libraries.
+/// Parses the entry module, which comes first, and the libraries.
 fn parse(source: &RegoSource, version: RegoVersion) -> Result<Vec<Module>, CompileErrors> {
     let mut modules = Vec::new();
     let mut errors = Vec::new();
@@ -275,7 +276,7 @@ impl CompiledPolicy for RegoProgram {
     }
 }
 
-/// Rego sees an empty object where a constraint has no parameters.
+/// Returns the parameters as Rego sees them: an empty object where a constraint has none.
 fn parameters(case: &Case<'_>) -> Result<RegoValue, UnreadableError> {
     Ok(match case.parameters.rego()? {
         RegoValue::Null => RegoValue::new_object(),
@@ -283,13 +284,13 @@ fn parameters(case: &Case<'_>) -> Result<RegoValue, UnreadableError> {
     })
 }
 
-/// The violations in a policy's answer. Objects that differ only in keys other than `msg` and `details` are one.
+/// Returns the violations in a policy's answer. Objects that differ only in keys other than `msg` and `details` are one.
 fn violations(answer: &RegoValue) -> Result<Vec<RawViolation>, EvalError> {
     let set = answer.as_set().map_err(|_| EvalError::Shape(shape(answer)))?;
     distinct(set.iter())
 }
 
-/// The violations that elements of an answer are.
+/// Returns the violations in the elements of an answer, without duplicates.
 pub(super) fn distinct<'v>(
     entries: impl Iterator<Item = &'v RegoValue>,
 ) -> Result<Vec<RawViolation>, EvalError> {
@@ -314,7 +315,7 @@ fn violation(entry: &RegoValue) -> Result<RawViolation, EvalError> {
     Ok(RawViolation { message: message.to_string(), details: Some(details) })
 }
 
-/// The start of a value, for an error message that must stay readable.
+/// Returns the start of a value, for an error message that must stay readable.
 fn shape(value: &RegoValue) -> String {
     value.to_string().chars().take(200).collect()
 }

@@ -20,15 +20,16 @@ use crate::review::RawViolation;
 use super::rego::{distinct, input};
 use super::{Budget, Case, CompileError, CompileErrors, CompiledPolicy, Driver, EvalError, RegoDriver};
 
-/// Steps of regorus between two looks at the clock.
+/// The number of steps of regorus between two checks of the time.
 const CHECK_INTERVAL: NonZeroU32 = NonZeroU32::new(1024).unwrap();
 
-/// Compiles templates written in Rego for regorus's interpreter. Of a budget it keeps the time alone.
+/// The driver of the engine `Rego` that evaluates by regorus's interpreter, for a second opinion. Of a budget it keeps the
+/// time alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RegorusDriver;
 
 struct RegorusProgram {
-    /// The same source for the engine that decides: it knows what the program reads of the inventory.
+    /// The same source compiled for the engine that decides, which has the paths that the policy reads in the inventory.
     own: Arc<dyn CompiledPolicy>,
     /// The modules, read once. Each evaluation has a copy of its own, which shares the syntax trees.
     engine: Mutex<Engine>,
@@ -61,7 +62,7 @@ fn refused(error: &impl ToString) -> CompileError {
     }
 }
 
-/// The modules of a template, and the rule that is asked.
+/// Returns the modules of a template, and the rule that is evaluated.
 fn loaded(source: &Value) -> Result<(Engine, String), String> {
     let source = RegoSource::from_value(source).map_err(|errors| errors.to_string())?;
     let mut engine = Engine::new();
@@ -97,7 +98,7 @@ impl CompiledPolicy for RegorusProgram {
 }
 
 impl RegorusProgram {
-    /// The answer as JSON, in which sets are arrays; null where it is undefined.
+    /// Returns the answer as JSON, in which sets are arrays; null where it is undefined.
     fn answer(
         &self,
         engine: &mut Engine,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ExpansionTemplate;
 
-/// The templates from which a path leads back to themselves.
+/// Returns the templates from which a path leads back to themselves.
 ///
 /// A: CronJob to Job, B: Job to Pod, C: Pod to Job. B and C are cyclic; A leads to them, and is not.
 pub(super) fn cyclic(templates: &BTreeMap<String, ExpansionTemplate>) -> BTreeSet<String> {

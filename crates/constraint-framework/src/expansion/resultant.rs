@@ -49,7 +49,7 @@ impl Resultant {
         Ok(Self { object, template: template.name.clone(), enforcement_action: template.enforcement_action })
     }
 
-    /// The verdict on this object as one on its generator: each message says which template implies it, and the
+    /// Returns the verdict on this object as one on its generator: each message names the template that implies it, and the
     /// template's action takes the place of the constraints' own.
     pub fn attribute(&self, verdict: &Verdict) -> Verdict {
         let mut violations = verdict.violations().to_vec();
@@ -63,7 +63,8 @@ impl Resultant {
     }
 }
 
-/// Gatekeeper guesses the name, since the controller's own is not known yet: `web` and `Pod` make `web-pod`.
+/// Completes the metadata. Gatekeeper guesses the name, since the controller's own is not known yet: `web` and `Pod` make
+/// `web-pod`.
 fn complete(metadata: &mut Map<String, Value>, kind: &str, generator: &Document) {
     match generator.namespace() {
         "" => metadata.remove("namespace"),

@@ -1,4 +1,4 @@
-//! `ExpansionTemplate` (`expansion.gatekeeper.sh/v1alpha1`, `/v1beta1`): its shape, and what is wrong with one.
+//! `ExpansionTemplate` (`expansion.gatekeeper.sh/v1alpha1`, `/v1beta1`): its fields, and their validation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,12 @@ use super::EXPANSION_GROUP;
 /// The longest name that Gatekeeper accepts.
 const MAX_NAME: usize = 63;
 
-/// The objects that generate others, and how they do.
+/// An ExpansionTemplate: a kind of generators, and the objects that they create.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpansionTemplate {
-    /// `metadata.name`.
+    /// `metadata.name` of the template.
     pub name: String,
-    /// The generators.
+    /// The kinds of the generators.
     pub apply_to: Vec<ApplyTo>,
     /// The path of the generated object's template in the generator, such as `spec.template`.
     pub template_source: String,
@@ -35,7 +35,7 @@ pub struct ApplyTo {
     pub groups: Vec<String>,
     /// API versions without the group.
     pub versions: Vec<String>,
-    /// Kinds.
+    /// Kinds, in CamelCase.
     pub kinds: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct GeneratedGvk {
     pub group: String,
     /// API version without the group.
     pub version: String,
-    /// Kind.
+    /// Kind, in CamelCase.
     pub kind: String,
 }
 
@@ -80,7 +80,7 @@ impl ApplyTo {
 }
 
 impl GeneratedGvk {
-    /// Group and version as manifests write them.
+    /// Returns group and version as manifests write them: `apps/v1`, or `v1` in the core group.
     pub fn api_version(&self) -> String {
         match self.group.as_str() {
             "" => self.version.clone(),

@@ -15,15 +15,16 @@ use super::reads::{JoinedRead, Reads};
 use super::resource_tree::covers;
 use super::{Inventory, Path};
 
-/// A value that a policy compares with objects of the inventory. Equal values have equal keys; different ones may.
+/// The hash of a value that a policy compares with objects of the inventory. Equal values have equal keys; different ones
+/// may.
 pub type DependencyKey = u64;
 
-/// The verdicts that may be outdated.
+/// The verdicts of a constraint that a change of the inventory may have outdated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dependents {
-    /// All of the constraint's.
+    /// All verdicts of the constraint.
     All,
-    /// Those on reviews that have one of these keys.
+    /// Verdicts on reviews that have one of these keys.
     Keyed(BTreeSet<DependencyKey>),
 }
 
@@ -46,7 +47,7 @@ impl Dependents {
         matches!(self, Self::Keyed(keys) if keys.is_empty())
     }
 
-    /// Adds others.
+    /// Adds the verdicts of `other`.
     pub fn merge(&mut self, other: Self) {
         match (&mut *self, other) {
             (Self::All, _) => {}
@@ -57,7 +58,7 @@ impl Dependents {
 }
 
 impl Inventory {
-    /// Returns what a reader's answers may differ in between `older` and this inventory.
+    /// Returns the verdicts of a reader that may differ between `older` and this inventory.
     pub(crate) fn dependents(&self, older: &Self, reads: &Reads) -> Dependents {
         let mut found = Dependents::default();
         for difference in self.differences(older) {
@@ -66,7 +67,7 @@ impl Inventory {
         found
     }
 
-    /// The places where two inventories differ. Levels that they share are not looked into.
+    /// Returns the places where two inventories differ. Levels that they share are not looked into.
     fn differences(&self, older: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         self.root.differences(&older.root, &mut Vec::new(), &mut |path, before, after| {
@@ -94,7 +95,8 @@ fn dependents(reads: &Reads, difference: &Difference) -> Dependents {
     found
 }
 
-/// Any one of the equations has to hold: the first decides.
+/// Returns the verdicts that a change of an object outdates. Every one of the equations has to hold, so that the first is
+/// enough.
 fn joined(position: usize, read: &JoinedRead, difference: &Difference) -> Dependents {
     let Some((join, _)) = read.joins.first() else { return Dependents::All };
     // An input that gives no value for its side is compared with nothing known, and so with every object.
@@ -114,7 +116,7 @@ impl Reads {
         !self.whole().is_empty() || !self.narrowed.is_empty() || self.joined.iter().any(unpicked)
     }
 
-    /// The keys of an input.
+    /// Returns the keys of an input.
     pub(crate) fn keys(&self, input: &RegoValue) -> Vec<DependencyKey> {
         let mut keys = Vec::new();
         for (position, read) in self.joined.iter().enumerate() {
@@ -128,7 +130,7 @@ impl Reads {
     }
 }
 
-/// The key of an input of which it is not known what it is compared with: each change concerns it.
+/// Returns the key of an input of which it is not known what it is compared with: each change concerns it.
 fn unknown(position: usize) -> DependencyKey {
     key(position, &RegoValue::Undefined)
 }

@@ -35,8 +35,8 @@ impl JoinKey {
         covers(&self.path, path)
     }
 
-    /// The values of an object that are compared; `None` when the object is only a part of what is compared, or it is
-    /// not known.
+    /// Returns the values of an object that are compared; `None` when the object is only a part of what is compared, or it
+    /// is not known.
     pub(super) fn values(&self, path: &Path, object: &Stored) -> Option<Vec<RegoValue>> {
         let inside = self.path.get(path.len()..)?;
         // An object that cannot be read may hold any value: it has to be shown, which is an error, whatever is looked for.
@@ -48,7 +48,7 @@ impl JoinKey {
 }
 
 impl JoinIndex {
-    /// The index over objects that are already there.
+    /// Builds the index over the objects that are already there; parses all of them.
     pub(super) fn of(key: &JoinKey, root: &ResourceTree) -> Self {
         let mut index = Self::default();
         let reach: Vec<_> = key.path.iter().map(Reach::widest).collect();
@@ -92,7 +92,7 @@ impl JoinIndex {
         }
     }
 
-    /// The places of the objects that hold any of the values; some may come twice.
+    /// Returns the places of the objects that hold any of the values; some may come twice.
     pub(super) fn places(&self, values: &[RegoValue]) -> Vec<&Path> {
         let held =
             values.iter().filter_map(|value| self.by_value.get(value)).flat_map(|places| places.iter());

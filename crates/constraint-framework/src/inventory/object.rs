@@ -34,7 +34,7 @@ impl Stored {
         self.value.get_or_init(|| self.parse()).as_ref().map_err(|error| *error)
     }
 
-    /// The text was JSON when it came, so that depth and numbers alone can be wrong.
+    /// Parses the text. It was JSON when it came, so that depth and numbers alone can be wrong.
     fn parse(&self) -> Result<RegoValue, UnreadableError> {
         RegoValue::from_json_str(&self.text).map_err(|_| UnreadableError)
     }
@@ -68,7 +68,8 @@ impl UnreadableObjectError {
         self
     }
 
-    /// The place of the object below `data.inventory`: `namespace`, `<namespace>`, `<groupVersion>`, `<kind>`, `<name>`.
+    /// Returns the place of the object below `data.inventory`: `namespace`, `<namespace>`, `<groupVersion>`, `<kind>`,
+    /// `<name>`.
     #[must_use]
     pub fn path(&self) -> &[Arc<str>] {
         &self.path

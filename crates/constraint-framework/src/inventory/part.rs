@@ -1,11 +1,11 @@
-//! Parts of the inventory put together to one value. Knows nothing of how they were found.
+//! Parts of the inventory merged to one value.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rego_compat::Value as RegoValue;
 
-/// Values and where they lie. One that is taken whole hides what is put below it: it holds that anyway.
+/// Values with their paths. A value that is taken whole has everything below it, so that parts there are ignored.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     whole: Option<RegoValue>,
@@ -20,7 +20,7 @@ impl Parts {
         }
     }
 
-    /// The value of all parts, over what is there already.
+    /// Returns the value of all parts, over what is there already.
     pub(super) fn over(self, base: Option<&RegoValue>) -> RegoValue {
         if let Some(whole) = self.whole {
             return whole;

@@ -10,7 +10,7 @@ use super::term::Term;
 /// The root below `data` that is the inventory's.
 const ROOT: &str = "inventory";
 
-/// The paths that a program reads below `data.inventory`.
+/// The paths that a policy reads below `data.inventory`, with the equations by which their objects are found.
 #[derive(Clone, Debug)]
 pub struct Reads {
     whole: Arc<[Vec<Segment>]>,
@@ -18,7 +18,7 @@ pub struct Reads {
     pub(super) joined: Vec<JoinedRead>,
 }
 
-/// A read under equations: any of them finds a superset of what matters.
+/// A read under equations: each finds all objects that can matter, and others.
 #[derive(Clone, Debug)]
 pub(super) struct JoinedRead {
     pub(super) path: Vec<Segment>,
@@ -27,7 +27,7 @@ pub(super) struct JoinedRead {
 }
 
 impl Reads {
-    /// Returns what a program reads; `None` when that is nothing.
+    /// Returns the reads of a program; `None` if it reads nothing below `data.inventory`.
     #[must_use]
     pub fn of(program: &Program) -> Option<Self> {
         let accesses: Vec<_> = program.analysis().accesses().iter().filter_map(below_root).collect();
@@ -50,24 +50,24 @@ impl Reads {
         Some(reads)
     }
 
-    /// Returns true if some of what is read is found by index, and none of it by looking at everything.
+    /// Returns true if no evaluation looks at all objects of a path: each is found by index or by a key from the input.
     #[must_use]
     pub fn is_indexed(&self) -> bool {
         self.whole.is_empty()
     }
 
-    /// Each path below `data.inventory` all of whose objects are looked at in each evaluation.
+    /// Returns each path below `data.inventory` all of whose objects are looked at in each evaluation.
     pub fn unindexed(&self) -> impl Iterator<Item = &[Segment]> {
         self.whole.iter().map(Vec::as_slice)
     }
 
-    /// Each path below `data.inventory` that the program reads.
+    /// Returns each path below `data.inventory` that the program reads.
     pub fn paths(&self) -> impl Iterator<Item = &[Segment]> {
         let joined = self.joined.iter().map(|read| &read.path);
         self.whole.iter().chain(&self.narrowed).chain(joined).map(Vec::as_slice)
     }
 
-    /// Returns what the program reads whatever its input is.
+    /// Returns the paths that the policy reads whole, whatever its input is.
     pub(super) const fn whole(&self) -> &Arc<[Vec<Segment>]> {
         &self.whole
     }
@@ -90,7 +90,7 @@ impl Reads {
     }
 }
 
-/// The index that an equation needs, and what to look for in it.
+/// Returns the index that an equation needs, and what to look for in it.
 fn indexed(program: &Program, path: &[Segment], join: &Join) -> Option<(Arc<JoinKey>, Term)> {
     // One index serves all inputs, so that it covers every key which an input may name. The key itself is compared when the
     // index has found its objects.
@@ -100,7 +100,7 @@ fn indexed(program: &Program, path: &[Segment], join: &Join) -> Option<(Arc<Join
     Some((Arc::new(key), Term::of(program, &join.input)?))
 }
 
-/// The path of an access below `data.inventory`; `None` for what lies elsewhere. An access to more than the
+/// Returns the path of an access below `data.inventory`; `None` for what lies elsewhere. An access to more than the
 /// inventory reads all of it.
 fn below_root(access: &DataAccess) -> Option<(&[Segment], &DataAccess)> {
     match access.path.split_first() {

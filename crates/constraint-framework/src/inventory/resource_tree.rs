@@ -39,7 +39,7 @@ pub(super) type VisitDifference<'v> =
     &'v mut dyn FnMut(&[Arc<str>], Option<&Arc<Stored>>, Option<&Arc<Stored>>);
 
 impl Clone for ResourceTree {
-    /// The value of a level is not cloned: who clones a level is about to change it.
+    /// Clones a level without its value: levels are cloned in order to be changed.
     fn clone(&self) -> Self {
         Self { below: self.below.clone(), object: self.object.clone(), value: OnceLock::new() }
     }
@@ -86,7 +86,7 @@ impl ResourceTree {
         path.into_iter().try_fold(self, |tree, segment| tree.below.get(segment).map(|below| &**below))
     }
 
-    /// The object at a path. What lies below it would hide it from a policy.
+    /// Returns the object at a path. What lies below it would hide it from a policy.
     pub(super) fn object<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<&Arc<Stored>> {
         self.at(path).filter(|tree| tree.below.is_empty())?.object.as_ref()
     }

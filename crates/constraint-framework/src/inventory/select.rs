@@ -76,7 +76,7 @@ fn whole(inventory: &Inventory, reads: &Reads) -> Result<Option<RegoValue>, Unre
     found.map(Some)
 }
 
-/// The shortest of the lists that the equations give; each holds everything that satisfies all of them.
+/// Returns the shortest of the lists that the equations give; each holds everything that satisfies all of them.
 fn best<'i>(inventory: &'i Inventory, read: &JoinedRead, input: &RegoValue) -> Option<Vec<&'i Path>> {
     let lists = read.joins.iter().filter_map(|(key, sought)| {
         let index = inventory.joins.get(key)?;
@@ -131,7 +131,7 @@ fn reach(path: &[Segment], input: &RegoValue) -> Vec<Reach> {
 }
 
 impl Reach {
-    /// Returns what a segment can take, whatever the input is.
+    /// Returns the keys that a segment can take, whatever the input is.
     pub(super) fn widest(segment: &Segment) -> Self {
         match segment {
             Segment::Key(name) => Self::Keys(vec![name.clone()]),

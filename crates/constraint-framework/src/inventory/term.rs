@@ -1,4 +1,4 @@
-//! One side of an equation between the inventory and an input: a value, or what a function of the policy gives for it.
+//! One side of an equation between the inventory and an input: a value, or the result of a function of the policy for it.
 //!
 //! Worked example: `unique-service-selector` compares `flatten_selector(other)` with `flatten_selector(input.review.object)`.
 //! The index holds each Service under its flattened selector, and a review looks up its own: the function runs once per Service
@@ -14,11 +14,12 @@ pub(super) struct Term {
     pub(super) function: Option<Function>,
 }
 
-/// A function of one value fails sooner than a policy: what it cannot be computed for is not indexed.
+/// The most instructions of a function for one value, less than a policy has: an object for which they do not suffice is
+/// not indexed.
 const MOST_INSTRUCTIONS: u64 = 100_000;
 
 impl Term {
-    /// `None` when the program has no such function.
+    /// Returns the term of a program; `None` when the program has no such function.
     pub(super) fn of(program: &Program, term: &rego_compat::Term) -> Option<Self> {
         let function = match &term.function {
             None => None,
@@ -27,8 +28,8 @@ impl Term {
         Some(Self { path: term.path.clone(), function })
     }
 
-    /// The values that are compared; keys that come from the input are looked up in `input`. `None` when the function fails:
-    /// then nothing is known of them, and the policy has to be asked, which may fail as well.
+    /// Returns the values that are compared; keys that come from the input are looked up in `input`. `None` when the
+    /// function fails: then nothing is known of them, and the policy has to be asked, which may fail as well.
     pub(super) fn values(&self, root: &RegoValue, input: &RegoValue) -> Option<Vec<RegoValue>> {
         let found = values_at(&self.path, root, input).into_iter();
         let Some(function) = &self.function else { return Some(found.cloned().collect()) };

@@ -22,12 +22,12 @@ impl View {
         Self { paths, tree: Arc::default() }
     }
 
-    /// Returns true if this is what a reader needs.
+    /// Returns true if the view has the paths that a reader reads whole.
     pub(super) fn serves(&self, reads: &Reads) -> bool {
         self.paths == *reads.whole()
     }
 
-    /// Something at that place came, changed or went.
+    /// Drops the tree if it holds the object at `path`, which came, changed or went.
     pub(super) fn changed(&mut self, path: &Path) {
         if self.paths.iter().any(|pattern| covers(pattern, path)) {
             // Another cell, and not the same one emptied: older snapshots share it, and their tree has not changed.

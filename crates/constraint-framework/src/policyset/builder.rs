@@ -1,7 +1,7 @@
-//! From events to the next policy set: one owner puts and removes, readers keep the set they have.
+//! The builder of policy sets: one owner puts and removes, readers keep the set they have.
 //!
-//! Events may come in any order: a constraint waits for its template, and a template that changes is asked again
-//! about each of its constraints. What fails leaves the last good version in force.
+//! Events may come in any order: a constraint waits for its template, and a template that changes compiles
+//! each of its constraints again. What fails leaves the last good version in force.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ use super::inventories::Inventories;
 use super::snapshot::InForce;
 use super::{Compiler, PolicySet};
 
-/// Builds policy sets. Owned by one task; [`PolicySetBuilder::build`] hands out snapshots.
+/// The builder of policy sets: owned by one task, with snapshots for readers from [`PolicySetBuilder::build`].
 #[derive(Debug)]
 pub struct PolicySetBuilder {
     compiler: Compiler,
@@ -34,14 +34,14 @@ pub struct PolicySetBuilder {
 #[derive(Debug)]
 struct Entry {
     latest: Arc<Constraint>,
-    /// The last version that a template accepted. A template that changes is asked about it where it refuses the latest.
+    /// The last version that a template accepted. Compiled again by a template that changes and refuses the latest.
     good: Option<Arc<Constraint>>,
     in_force: Option<Arc<CompiledConstraint>>,
     error: Option<IngestError>,
 }
 
 impl PolicySetBuilder {
-    /// An empty set over the compiler's targets and drivers.
+    /// Creates an empty set over the compiler's targets and drivers.
     pub fn new(compiler: Compiler) -> Self {
         Self {
             compiler,
@@ -52,7 +52,7 @@ impl PolicySetBuilder {
         }
     }
 
-    /// The compiler, to compile elsewhere what [`PolicySetBuilder::install`] then takes.
+    /// Returns the compiler, to compile on another thread what [`PolicySetBuilder::install`] then takes.
     pub fn compiler(&self) -> &Compiler {
         &self.compiler
     }
@@ -68,7 +68,7 @@ impl PolicySetBuilder {
         Ok(())
     }
 
-    /// Puts a compiled template in force and asks it about the constraints of its kind.
+    /// Puts a compiled template in force and compiles the constraints of its kind with it.
     pub fn install(&mut self, template: CompiledTemplate) {
         let kind = template.constraint_kind().to_owned();
         for (_, entry) in self.constraints.iter_mut().filter(|(id, _)| id.kind == kind) {
@@ -117,7 +117,7 @@ impl PolicySetBuilder {
         self.in_force.take();
     }
 
-    /// The constraints of a kind and, for each, what keeps its latest version out of force.
+    /// Returns the constraints of a kind and, for each, the error that keeps its latest version out of force.
     pub fn constraints_of<'a>(
         &'a self,
         kind: &'a str,
@@ -128,7 +128,7 @@ impl PolicySetBuilder {
             .map(|entry| (&*entry.latest, entry.error.as_ref()))
     }
 
-    /// Each path below `data.inventory` that the template of a constraint kind reads.
+    /// Returns each path below `data.inventory` that the template of a constraint kind reads.
     pub fn inventory_paths(&self, kind: &str) -> impl Iterator<Item = &[Segment]> {
         self.templates.get(kind).into_iter().flat_map(CompiledTemplate::reads).flat_map(Reads::paths)
     }
@@ -136,7 +136,7 @@ impl PolicySetBuilder {
     /// Puts an object in the inventory of a target.
     ///
     /// # Errors
-    /// When the object does not say what it is.
+    /// The object lacks a field of its identity, see [`Target::inventory_path`].
     pub fn put_object(&mut self, target: &dyn Target, object: Document) -> Result<(), IngestError> {
         let path = target.inventory_path(&object)?;
         self.inventories.of(target.name(), &self.templates).put(path, &object);
@@ -146,14 +146,14 @@ impl PolicySetBuilder {
     /// Takes an object out of the inventory of a target.
     ///
     /// # Errors
-    /// When the object does not say what it is.
+    /// The object lacks a field of its identity, see [`Target::inventory_path`].
     pub fn remove_object(&mut self, target: &dyn Target, object: &Document) -> Result<(), IngestError> {
         let path = target.inventory_path(object)?;
         self.inventories.of(target.name(), &self.templates).remove(&path);
         Ok(())
     }
 
-    /// The policy set as of now. Cheap: what did not change since the last one is shared with it.
+    /// Returns the policy set as of now. Cheap: it shares with the last one everything that did not change.
     pub fn build(&self) -> Arc<PolicySet> {
         let in_force = self.in_force.get_or_init(|| {
             let compiled = self.constraints.values().filter_map(|entry| entry.in_force.clone());
@@ -182,7 +182,8 @@ impl Entry {
         }
     }
 
-    /// The last good version runs the template's new code where that accepts it, and the code it ran before otherwise.
+    /// Recompiles the last good version: it runs the template's new code where that accepts it, and the code it ran before
+    /// otherwise.
     fn stay_good(&mut self, template: &CompiledTemplate) {
         let good = self.good.as_ref().and_then(|good| template.compile_constraint(good).ok());
         if let Some(good) = good {

@@ -18,12 +18,12 @@ use crate::target::{ConstraintCrds, CrdParts, MatchError, Matcher, Route, Target
 use super::contain::contained;
 use super::place::pointer;
 
-/// A template whose code compiled.
+/// A template whose code compiled. Cloning shares it.
 #[derive(Clone, Debug)]
 pub struct CompiledTemplate(Arc<TemplateParts>);
 
 /// The parts of a template that outlive the compilation. The manifest is not kept, and neither is the CRD: most of it
-/// is the same for all templates, so it is put together again for those who ask.
+/// is the same for all templates, so that it is built again at each call.
 #[derive(Debug)]
 struct TemplateParts {
     constraint_kind: String,
@@ -45,7 +45,7 @@ struct OwnParts {
     legacy_schema: bool,
 }
 
-/// serde_json reads 127 levels.
+/// The depth up to which a value is kept as text; serde_json reads 127 levels.
 const READABLE: usize = 100;
 
 /// A JSON value that is seldom read.
@@ -59,7 +59,7 @@ enum Kept {
 /// The code of a template by engine.
 #[derive(Debug)]
 pub(super) struct Programs {
-    /// The one whose violations count.
+    /// The engine whose violations count, and its code.
     pub(super) deciding: (String, Arc<dyn CompiledPolicy>),
     /// The others, where they are compared.
     pub(super) others: Vec<(String, Arc<dyn CompiledPolicy>)>,
@@ -98,7 +98,7 @@ impl Kept {
 // === impl CompiledTemplate ===
 
 impl CompiledTemplate {
-    /// `template` is one that `crds` has a CRD for.
+    /// Creates the compiled form of `template`, of which `crds` has a CRD.
     pub(super) fn new(
         template: &ConstraintTemplate,
         target: Arc<dyn Target>,
@@ -127,12 +127,12 @@ impl CompiledTemplate {
         self.0.programs.deciding.0 == CelDriver.engine()
     }
 
-    /// The kind of its constraints.
+    /// Returns the kind of its constraints.
     pub fn constraint_kind(&self) -> &str {
         &self.0.constraint_kind
     }
 
-    /// The name of its target.
+    /// Returns the name of its target.
     pub(super) fn target(&self) -> &str {
         self.0.target.name()
     }
@@ -163,7 +163,7 @@ impl CompiledTemplate {
         Ok(read(crds, &parts))
     }
 
-    /// Returns what is wrong with its code and does not keep it from deciding.
+    /// Returns the errors in its code that do not keep it from deciding, see [`CompiledPolicy::warnings`].
     pub fn warnings(&self) -> impl Iterator<Item = &CompileError> {
         self.programs().flat_map(|(_, program)| program.warnings())
     }
@@ -172,12 +172,12 @@ impl CompiledTemplate {
         self.0.programs.deciding.1.as_ref()
     }
 
-    /// Returns what its code reads of the inventory.
+    /// Returns the paths that its code reads in the inventory.
     pub(super) fn reads(&self) -> impl Iterator<Item = &Reads> {
         self.programs().filter_map(|(_, program)| program.reads())
     }
 
-    /// All compiled code by engine, that which decides first.
+    /// Returns all compiled code by engine, that which decides first.
     pub(super) fn programs(&self) -> impl Iterator<Item = (&str, &dyn CompiledPolicy)> {
         let programs = std::iter::once(&self.0.programs.deciding).chain(&self.0.programs.others);
         programs.map(|(engine, program)| (engine.as_str(), program.as_ref()))
@@ -188,7 +188,8 @@ impl CompiledTemplate {
         review.target().is_empty() || review.target() == self.target()
     }
 
-    /// The operations of a template hold only at the webhook; an audit has none to compare.
+    /// Returns true if the template applies to the operation of a review. Its operations hold only at the webhook: an audit
+    /// has none to compare.
     pub(super) fn wants(&self, review: &Review, point: EnforcementPoint) -> bool {
         point != EnforcementPoint::WEBHOOK || self.0.operations.include(review.operation())
     }
@@ -211,8 +212,8 @@ impl CompiledTemplate {
         })
     }
 
-    /// The constraint's `spec` with its defaults, or everything that the schema of its kind has against it. Unknown
-    /// fields are refused: a misspelt parameter would otherwise be a policy that does nothing.
+    /// Returns the constraint's `spec` with its defaults, or all errors by the schema of its kind. Unknown fields are
+    /// refused: a misspelt parameter would otherwise be a policy that does nothing.
     fn complete(&self, constraint: &Constraint) -> Result<Value, IngestError> {
         let mut object = json!({"metadata": {"name": constraint.id.name}});
         if let Some(fields) = object.as_object_mut().filter(|_| !constraint.spec.is_null()) {
@@ -236,7 +237,7 @@ impl CompiledTemplate {
     }
 }
 
-/// Returns what constraints of all templates of a target have in common: their actions and what they match.
+/// Compiles the parts that constraints of all templates of a target have in common: actions and match block.
 ///
 /// # Errors
 /// Everything that is wrong with either.
@@ -262,7 +263,7 @@ const TARGET_FAILED: &str = "the target failed on it: report it with the constra
 // === impl CompiledConstraint ===
 
 impl CompiledConstraint {
-    /// Returns where the objects are that this can match: everywhere, if the target fails to say.
+    /// Returns the places of the objects that can match: everywhere, if the target panics.
     pub(super) fn route(&self) -> Route {
         contained(|| self.matcher.route()).unwrap_or_else(Route::everywhere)
     }

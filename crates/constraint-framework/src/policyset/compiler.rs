@@ -1,4 +1,4 @@
-//! From manifests to compiled policies: the known targets and drivers, and nothing that changes.
+//! The compiler of templates: known targets and drivers, without mutable state.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,8 @@ use crate::target::{AdmissionTarget, ConstraintCrds, CrdParts, Target};
 use super::compiled::{CompiledTemplate, Programs, common_parts};
 use super::contain::contained;
 
-/// Compiles templates. Cheap to clone and shared by threads, so that compiling needs no lock.
+/// The compiler of templates: known targets and drivers, immutable. Cheap to clone and shared by threads, so that compiling
+/// needs no lock.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     targets: Arc<[KnownTarget]>,
@@ -32,7 +33,8 @@ struct KnownTarget {
 }
 
 impl Default for Compiler {
-    /// Kubernetes admission, judged by CEL or Rego; where a template has both, by CEL, as in Gatekeeper.
+    /// Creates a compiler for Kubernetes admission, judged by CEL or Rego; where a template has both, by CEL, as in
+    /// Gatekeeper.
     fn default() -> Self {
         Self::new(
             [Arc::new(AdmissionTarget) as Arc<dyn Target>],
@@ -42,7 +44,8 @@ impl Default for Compiler {
 }
 
 impl Compiler {
-    /// With these targets and drivers. Where a template has code for several engines, the first driver wins.
+    /// Creates a compiler with these targets and drivers. Where a template has code for several engines, the first driver
+    /// wins.
     pub fn new(
         targets: impl IntoIterator<Item = Arc<dyn Target>>,
         drivers: impl IntoIterator<Item = Arc<dyn Driver>>,
@@ -55,22 +58,21 @@ impl Compiler {
         }
     }
 
-    /// The same, with enforcement points of an embedder beside Gatekeeper's; `*` in a constraint means them too.
+    /// Adds enforcement points of an embedder to Gatekeeper's; `*` in a constraint means them too.
     #[must_use]
     pub fn with_enforcement_points(mut self, points: impl IntoIterator<Item = EnforcementPoint>) -> Self {
         self.points = self.points.iter().copied().chain(points).collect();
         self
     }
 
-    /// The same targets with the drivers of one engine, `Rego` or `K8sNativeValidation`: templates without code for it
-    /// are refused.
+    /// Keeps only the drivers of one engine, `Rego` or `K8sNativeValidation`: templates without code for it are refused.
     #[must_use]
     pub fn only(mut self, engine: &str) -> Self {
         self.drivers = self.drivers.iter().filter(|driver| driver.engine() == engine).cloned().collect();
         self
     }
 
-    /// The same, with a listener for what policies in Rego print.
+    /// Sets the listener for what policies in Rego print.
     #[must_use]
     pub fn with_print_listener(mut self, listener: &Arc<dyn PrintListener>) -> Self {
         let heard =
@@ -104,7 +106,7 @@ impl Compiler {
         ))
     }
 
-    /// The constraint CRD of a template, as a JSON object ready to be applied.
+    /// Builds the constraint CRD of a template, as a JSON object ready to be applied.
     ///
     /// # Errors
     /// An unknown target, or everything that the API server would refuse about the CRD.
@@ -112,8 +114,8 @@ impl Compiler {
         Ok(self.target(template)?.crds().build(&parts(template))?)
     }
 
-    /// Checks what a constraint says that no template has a say in: its actions and its match block. Its parameters
-    /// are the API server's to check, by the constraint CRD.
+    /// Checks the actions and the match block of a constraint, which need no template. The API server checks the
+    /// parameters, by the constraint CRD.
     ///
     /// # Errors
     /// Everything that is wrong with either.
@@ -131,12 +133,12 @@ impl Compiler {
         })
     }
 
-    /// The target of a template.
+    /// Returns the target of a template.
     pub(super) fn known(&self, template: &ConstraintTemplate) -> Result<&dyn Target, IngestError> {
         Ok(self.target(template)?.target.as_ref())
     }
 
-    /// The driver that decides for a template, and its source.
+    /// Returns the driver that decides for a template, and its source.
     pub(super) fn deciding<'a>(
         &'a self,
         template: &'a ConstraintTemplate,
@@ -154,7 +156,7 @@ impl Compiler {
         IngestError::NoDriver { known }
     }
 
-    /// The code that decides, and what it is compared with.
+    /// Compiles the code that decides, and the code that it is compared with.
     fn programs(&self, template: &ConstraintTemplate) -> Result<Programs, IngestError> {
         let sources = template.target().map(crate::api::TargetSpec::sources).unwrap_or_default();
         let mut written = self.drivers.iter().filter_map(|driver| {

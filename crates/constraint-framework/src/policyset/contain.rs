@@ -1,10 +1,10 @@
-//! A panic in a target or a driver is the failure of one policy, not of all who share the process.
+//! Containment of panics: one in a target or a driver fails one policy and not the process.
 //!
-//! The policies that are asked here never change: a panic leaves nothing half done.
+//! Policies are immutable, so that a panic leaves no state half changed.
 
 use std::panic::AssertUnwindSafe;
 
-/// The answer, or `None` where there was a panic; what it said is on standard error.
+/// Returns the answer, or `None` where there was a panic, whose message is on standard error.
 pub(super) fn contained<T>(ask: impl FnOnce() -> T) -> Option<T> {
     std::panic::catch_unwind(AssertUnwindSafe(ask)).ok()
 }

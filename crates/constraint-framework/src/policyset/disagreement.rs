@@ -1,6 +1,6 @@
 //! Differences between the engines of one template on the same review: a defect of the template, or of an engine.
 //!
-//! Only the deciding engine's violations ever count; this is for those who write templates in two languages.
+//! Only the violations of the deciding engine count; this is for authors of templates in two languages.
 
 use crate::api::ConstraintRef;
 use crate::driver::Budget;
@@ -8,10 +8,10 @@ use crate::review::{EnforcementPoint, Review};
 
 use super::PolicySet;
 
-/// One constraint on which the engines of its template disagree: some find violations and some find none.
+/// A constraint on which the engines of its template disagree: some find violations and some find none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The constraint.
+    /// Kind and name of the constraint.
     pub constraint: ConstraintRef,
     /// The answer of each engine, the deciding one first.
     pub answers: Vec<EngineAnswer>,
@@ -27,10 +27,10 @@ pub struct EngineAnswer {
 }
 
 impl PolicySet {
-    /// The constraints on which engines disagree about a review. Templates must have been compiled by a
+    /// Returns the constraints on which engines disagree about a review. Templates must have been compiled by a
     /// [comparing](super::Compiler::comparing) compiler; the budget is per constraint and engine.
     ///
-    /// Words and numbers of messages may differ between engines: a disagreement is about whether there is a violation.
+    /// Messages may differ between engines in wording and number: engines disagree if only some find a violation.
     pub fn disagreements(
         &self,
         review: &Review,

@@ -9,10 +9,10 @@ use crate::review::{Json, Review};
 
 use super::{Compiler, PolicySet};
 
-/// The steps by which one constraint came to its answer.
+/// The trace of one constraint on one review: match criteria first, then the bodies of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The criteria of `spec.match`, in the order in which they are looked at.
+    /// The criteria of `spec.match`, in the order of evaluation.
     pub matching: Vec<MatchStep>,
     /// The engine that decides: `Rego` or `K8sNativeValidation`.
     pub engine: String,
@@ -27,7 +27,7 @@ pub struct MatchStep {
     pub criterion: String,
     /// The criterion of the constraint, as JSON.
     pub wanted: String,
-    /// True if the review fulfils it, or the reason why that cannot be decided.
+    /// True if the review meets the criterion, or the reason why that cannot be decided.
     pub outcome: Result<bool, String>,
 }
 
@@ -44,7 +44,7 @@ const CRITERIA: [&str; 8] = [
 ];
 
 impl Explanation {
-    /// Returns true if every criterion of `spec.match` is fulfilled.
+    /// Returns true if the review meets every criterion of `spec.match`.
     pub fn matches(&self) -> bool {
         self.matching.iter().all(|step| step.outcome == Ok(true))
     }

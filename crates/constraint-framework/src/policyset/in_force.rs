@@ -18,22 +18,22 @@ use super::observe::ReviewObserver;
 pub struct ConstraintInForce(Arc<CompiledConstraint>);
 
 impl ConstraintInForce {
-    /// Kind and name.
+    /// Returns kind and name.
     pub fn id(&self) -> &ConstraintRef {
         &self.0.id
     }
 
-    /// The metadata of the version in force, which is older than the latest where that was refused.
+    /// Returns the metadata of the version in force, which is older than the latest where that was refused.
     pub fn metadata(&self) -> &ObjectMeta {
         &self.0.metadata
     }
 
-    /// Pairs of group and kind, one of which every object has that can match.
+    /// Returns pairs of group and kind, one of which every object has that can match.
     pub fn kinds(&self) -> Vec<KindFilter> {
         self.0.route().kinds
     }
 
-    /// `deny`, `warn`, `dryrun` or `scoped`, as the constraint has it.
+    /// Returns `deny`, `warn`, `dryrun` or `scoped`, as the constraint has it.
     pub fn enforcement_action(&self) -> &'static str {
         match &self.0.enforcement {
             Enforcement::Everywhere(action) => action.name(),
@@ -41,12 +41,12 @@ impl ConstraintInForce {
         }
     }
 
-    /// The actions at an enforcement point.
+    /// Returns the actions at an enforcement point.
     pub fn actions(&self, point: EnforcementPoint) -> Vec<Action> {
         self.0.enforcement.at(point)
     }
 
-    /// Returns true if both judge alike: neither constraint nor template has changed.
+    /// Returns true if neither constraint nor template has changed between the two, so that their verdicts are the same.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -69,18 +69,19 @@ impl ConstraintInForce {
 }
 
 impl PolicySet {
-    /// The constraints in force, in order of kind and name.
+    /// Returns the constraints in force, in order of kind and name.
     pub fn in_force(&self) -> Vec<ConstraintInForce> {
         self.constraints().iter().cloned().map(ConstraintInForce).collect()
     }
 
-    /// The constraint of that kind and name, if it is in force.
+    /// Returns the constraint of that kind and name, if it is in force.
     pub fn constraint(&self, id: &ConstraintRef) -> Option<ConstraintInForce> {
         let at = self.constraints().binary_search_by(|constraint| constraint.id.cmp(id)).ok()?;
         self.constraints().get(at).cloned().map(ConstraintInForce)
     }
 
-    /// As [`PolicySet::review`], by those constraints alone that `wanted` accepts; `observer` receives what it costs.
+    /// Judges a review as [`PolicySet::review`] does, by those constraints alone that `wanted` accepts; `observer` receives
+    /// the time and the error of each evaluation.
     pub fn review_some(
         &self,
         review: &Review,
@@ -92,7 +93,7 @@ impl PolicySet {
         self.review_within(review, point, budget, None, wanted, observer)
     }
 
-    /// The verdicts of a constraint that differ, or may, between the inventories of `older` and of this set.
+    /// Returns the verdicts of a constraint that differ, or may, between the inventories of `older` and of this set.
     pub fn dependents(&self, constraint: &ConstraintInForce, older: &Self) -> Dependents {
         let template = &constraint.0.template;
         let (new, old) = (self.inventory_of(template.target()), older.inventory_of(template.target()));
@@ -103,8 +104,8 @@ impl PolicySet {
         found
     }
 
-    /// Returns what a constraint's verdict on a review depends on in the inventory, to be compared with
-    /// [`Dependents::Keyed`].
+    /// Returns the keys of the values by which a constraint's verdict on a review depends on the inventory, to be compared
+    /// with [`Dependents::Keyed`].
     pub fn dependency_keys(&self, constraint: &ConstraintInForce, review: &Review) -> Vec<DependencyKey> {
         let inner = &constraint.0;
         let inventory = self.inventory_of(inner.template.target());

@@ -1,8 +1,8 @@
-//! From a review to the constraints that can match it.
+//! The index of constraints by the reviews that they can match.
 //!
-//! A constraint is filed under each group and kind it names, and there under the most telling of its other
+//! A constraint is filed under each group and kind it names, and there under the most selective of its other
 //! criteria. The index may name a constraint that does not match after all; it never leaves out one that does, nor
-//! one that has to say that it cannot decide.
+//! one whose match cannot be decided.
 
 mod globs;
 #[cfg(test)]
@@ -15,7 +15,7 @@ use crate::target::{Glob, KindFilter, Narrow, Route};
 
 use self::globs::Globs;
 
-/// Positions of constraints by what they look at.
+/// Positions of constraints by group, kind and one further criterion.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     files: HashMap<KindFilter, File>,

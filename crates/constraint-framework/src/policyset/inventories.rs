@@ -12,7 +12,7 @@ use super::compiled::CompiledTemplate;
 pub(super) struct Inventories(BTreeMap<Arc<str>, Inventory>);
 
 impl Inventories {
-    /// The inventory of a target, with the indexes for its templates.
+    /// Returns the inventory of a target, with the indexes for its templates.
     pub(super) fn of(
         &mut self,
         target: &str,
@@ -25,7 +25,7 @@ impl Inventories {
         })
     }
 
-    /// The inventory of a target; an empty one where it has no objects.
+    /// Returns the inventory of a target; an empty one where it has no objects.
     pub(super) fn get(&self, target: &str) -> &Inventory {
         static EMPTY: LazyLock<Inventory> = LazyLock::new(Inventory::default);
         self.0.get(target).unwrap_or(&EMPTY)

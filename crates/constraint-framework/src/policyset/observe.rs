@@ -5,16 +5,17 @@ use std::time::Duration;
 use crate::api::ConstraintRef;
 use crate::driver::{EvalError, Limit};
 
-/// Receives what happens during a review, see [`PolicySet::review_observed`](super::PolicySet::review_observed).
+/// An observer of the evaluations of a review, for metrics, see
+/// [`PolicySet::review_observed`](super::PolicySet::review_observed).
 ///
 /// `()` is an observer that ignores everything.
 pub trait ReviewObserver {
-    /// The index has selected this many constraints that may match.
+    /// Receives the number of constraints that the index has selected because they may match.
     fn selected(&mut self, constraints: usize) {
         let _ = constraints;
     }
 
-    /// A constraint that matches, or for which that is not known, has been evaluated.
+    /// Receives the evaluation of a constraint that matches, or for which that is not known.
     fn evaluated(&mut self, evaluation: &ConstraintEvaluation<'_>) {
         let _ = evaluation;
     }
@@ -25,9 +26,9 @@ impl ReviewObserver for () {}
 /// The evaluation of one constraint.
 #[derive(Clone, Copy, Debug)]
 pub struct ConstraintEvaluation<'a> {
-    /// The constraint.
+    /// Kind and name of the constraint.
     pub constraint: &'a ConstraintRef,
-    /// Time that its policy took.
+    /// The time of matching and evaluation.
     pub took: Duration,
     /// The reason why there is no answer; the constraint is then violated, with that as the message.
     pub error: Option<ConstraintEvaluationError>,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::pointer_segment;
 
-/// The pointer to `path`, such as `spec.list[0].name`, in `object`.
+/// Returns the pointer to `path`, such as `spec.list[0].name`, in `object`.
 pub(super) fn pointer(path: &str, object: &Value) -> String {
     let (mut pointer, mut at, mut rest) = (String::new(), Some(object), path);
     while !rest.is_empty() {
@@ -22,7 +22,7 @@ pub(super) fn pointer(path: &str, object: &Value) -> String {
     pointer
 }
 
-/// The next step and what is behind it.
+/// Returns the next step and what is behind it.
 fn step<'p>(path: &'p str, at: Option<&Value>) -> (&'p str, &'p str) {
     if let Some((index, behind)) = path.strip_prefix('[').and_then(|path| path.split_once(']')) {
         return (index, behind);

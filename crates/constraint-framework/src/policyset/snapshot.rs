@@ -58,7 +58,7 @@ impl PolicySet {
         self.inventories.get(target)
     }
 
-    /// Number of constraints in force.
+    /// Returns the number of constraints in force.
     pub fn len(&self) -> usize {
         self.in_force.constraints.len()
     }
@@ -68,7 +68,8 @@ impl PolicySet {
         self.in_force.constraints.is_empty()
     }
 
-    /// This set with one constraint instead of all of its own, as if it were in force: to ask what it would do.
+    /// Returns this set with one constraint instead of all of its own, as if it were in force, for a preview of its
+    /// verdicts.
     ///
     /// # Errors
     /// The errors that keep the constraint out of force.
@@ -81,7 +82,7 @@ impl PolicySet {
         Ok(Self::new(Arc::new(in_force), self.inventories.clone()))
     }
 
-    /// The objects that policies may refer to.
+    /// Returns the objects of a target that policies may read below `data.inventory`.
     pub fn inventory(&self, target: &dyn Target) -> &Inventory {
         self.inventories.get(target.name())
     }
@@ -94,7 +95,7 @@ impl PolicySet {
         self.review_within(review, point, budget, None, &|_| true, &mut ())
     }
 
-    /// As [`PolicySet::review`], with a deadline for all constraints together.
+    /// Judges a review as [`PolicySet::review`] does, with a deadline for all constraints together.
     ///
     /// No evaluation gets more time than is left. A constraint that matches and whose turn comes after the deadline is
     /// violated, under its own actions.
@@ -108,7 +109,7 @@ impl PolicySet {
         self.review_observed(review, point, budget, deadline, &mut ())
     }
 
-    /// As [`PolicySet::review_until`], and `observer` receives what it costs.
+    /// Judges a review as [`PolicySet::review_until`] does; `observer` receives the time and the error of each evaluation.
     pub fn review_observed(
         &self,
         review: &Review,
@@ -146,8 +147,8 @@ impl PolicySet {
         Verdict::new(violations)
     }
 
-    /// The constraints that judge a review for an enforcement point, without asking their policies: those that act
-    /// there and match, or cannot be decided to.
+    /// Returns the constraints that judge a review for an enforcement point, without evaluating their policies: those that
+    /// act there and match, or for which that cannot be decided.
     pub fn matching(&self, review: &Review, point: EnforcementPoint) -> Vec<ConstraintRef> {
         let acts = |constraint: &&CompiledConstraint| {
             let template = &constraint.template;
@@ -218,7 +219,7 @@ impl PolicySet {
         asked.unwrap_or(Err(EvalError::EngineFailed))
     }
 
-    /// The constraints that may match a review, in their order.
+    /// Returns the constraints that may match a review, in their order.
     pub(super) fn candidates(&self, review: &Review) -> impl Iterator<Item = &CompiledConstraint> {
         let positions = self.in_force.index.candidates(review).into_iter();
         positions.filter_map(|position| self.in_force.constraints.get(position)).map(AsRef::as_ref)
@@ -228,7 +229,8 @@ impl PolicySet {
 /// The message of a constraint that was not evaluated.
 const OUT_OF_TIME: &str = "not evaluated: the time for the request was used up by other constraints";
 
-/// Gatekeeper gives null details to the failure of a policy in Rego, and none to everything else.
+/// Returns the violation for a policy that failed. Gatekeeper gives null details to the failure of a policy in Rego, and
+/// none to everything else.
 fn failed(error: &EvalError) -> RawViolation {
     let details = matches!(error, EvalError::Rego(_)).then_some(serde_json::Value::Null);
     RawViolation { details, ..undecided(error.to_string()) }

@@ -31,7 +31,7 @@ pub enum Enforcement {
 // === impl Action ===
 
 impl Action {
-    /// The word that manifests use.
+    /// Returns the word that manifests use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -70,7 +70,7 @@ impl Enforcement {
         }
     }
 
-    /// Returns what to do at `point`; empty when the constraint is not evaluated there.
+    /// Returns the actions at `point`; empty when the constraint is not evaluated there.
     pub fn at(&self, point: EnforcementPoint) -> Vec<Action> {
         match self {
             Self::Everywhere(action) => vec![*action],

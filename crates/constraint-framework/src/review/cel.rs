@@ -8,13 +8,13 @@ use serde_json::Map;
 
 use super::{Document, UnreadableError};
 
-/// `namespaceObject`, without the metadata that Kubernetes leaves out; `null` when there is none.
+/// Returns `namespaceObject`, without the metadata that Kubernetes leaves out; `null` when there is none.
 pub(super) fn namespace(namespace: Option<&Document>) -> Result<Value, UnreadableError> {
     let namespace = namespace.map(|namespace| namespace.body().parse()).transpose()?;
     Ok(namespace.filter(is_named).as_ref().map_or(Value::Null, namespace_view))
 }
 
-/// The request as the API server's admission plugins show it: texts and lists without content are left out, and the
+/// Returns the request as the API server's admission plugins show it: texts and lists without content are left out, and the
 /// fields about conversion between versions repeat the others, because a webhook has nothing to convert.
 pub(super) fn request(operation: &str, attributes: &Map<String, serde_json::Value>) -> Value {
     let attribute = |name: &str| attributes.get(name);
@@ -62,7 +62,7 @@ fn user(user: Option<&serde_json::Value>) -> Value {
     Value::object(fields.into_iter().filter_map(|(name, value)| Some((name, with_content(value?)?))))
 }
 
-/// A value that Go would not leave out of a struct.
+/// Returns a value that Go would not leave out of a struct.
 fn with_content(value: &serde_json::Value) -> Option<Value> {
     let is_empty = match value {
         serde_json::Value::Null => true,
@@ -75,7 +75,7 @@ fn with_content(value: &serde_json::Value) -> Option<Value> {
     (!is_empty).then(|| Value::from_json(value))
 }
 
-/// A Namespace without a name stands for not knowing it.
+/// Returns true if a Namespace has a name. One without stands for an unknown Namespace.
 fn is_named(namespace: &serde_json::Value) -> bool {
     let name = namespace.pointer("/metadata/name").and_then(serde_json::Value::as_str);
     name.is_some_and(|name| !name.is_empty())

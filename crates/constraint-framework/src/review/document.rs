@@ -40,7 +40,7 @@ struct HeadMetadata {
 }
 
 impl Document {
-    /// Takes the text of a JSON object.
+    /// Creates a document from the text of a JSON object.
     ///
     /// # Errors
     /// When the object's type or metadata do not have the types that Kubernetes gives them.
@@ -53,7 +53,7 @@ impl Document {
         Ok(Self(Arc::new(Inner { head, body: Json::from_raw(raw) })))
     }
 
-    /// Takes JSON text, without parsing more of it than type and metadata.
+    /// Creates a document from JSON text, without parsing more of it than type and metadata.
     ///
     /// # Errors
     /// The text is not JSON, and those of [`Document::from_raw`].
@@ -61,7 +61,7 @@ impl Document {
         Self::from_raw(RawValue::from_string(text)?)
     }
 
-    /// Takes a parsed JSON object.
+    /// Creates a document from a JSON value.
     ///
     /// # Errors
     /// As [`Document::from_raw`].
@@ -69,14 +69,14 @@ impl Document {
         Self::from_raw(serde_json::value::to_raw_value(value)?)
     }
 
-    /// The same object, sharing nothing with this one: what is parsed of it goes when it goes. For those who hold many
-    /// objects, and review each once.
+    /// Returns the same object without shared state: its parsed forms are freed with it. For a caller that holds many
+    /// objects and reviews each once.
     pub fn detached(&self) -> Self {
         let Inner { head, body } = &*self.0;
         Self(Arc::new(Inner { head: head.clone(), body: body.detached() }))
     }
 
-    /// The whole object.
+    /// Returns the whole object.
     pub fn body(&self) -> &Json {
         &self.0.body
     }
@@ -97,47 +97,47 @@ impl Document {
         self.0.body.rego()
     }
 
-    /// API group; empty for the core group.
+    /// Returns the API group; empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version().rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// API version without the group.
+    /// Returns the API version without the group.
     pub fn version(&self) -> &str {
         self.api_version().rsplit_once('/').map_or(self.api_version(), |(_, version)| version)
     }
 
-    /// Group and version as written; empty when absent.
+    /// Returns group and version as written; empty when absent.
     pub fn api_version(&self) -> &str {
         self.0.head.api_version.as_deref().unwrap_or_default()
     }
 
-    /// Kind; empty when absent.
+    /// Returns the kind; empty when absent.
     pub fn kind(&self) -> &str {
         self.0.head.kind.as_deref().unwrap_or_default()
     }
 
-    /// `metadata.name`; empty when absent.
+    /// Returns `metadata.name`; empty when absent.
     pub fn name(&self) -> &str {
         self.metadata().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default()
     }
 
-    /// `metadata.generateName`; empty when absent.
+    /// Returns `metadata.generateName`; empty when absent.
     pub fn generate_name(&self) -> &str {
         self.metadata().and_then(|metadata| metadata.generate_name.as_deref()).unwrap_or_default()
     }
 
-    /// `metadata.namespace`; empty when absent.
+    /// Returns `metadata.namespace`; empty when absent.
     pub fn namespace(&self) -> &str {
         self.metadata().and_then(|metadata| metadata.namespace.as_deref()).unwrap_or_default()
     }
 
-    /// One label.
+    /// Returns the value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.metadata()?.labels.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// Every label.
+    /// Returns every label with its value.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let labels = self.metadata().and_then(|metadata| metadata.labels.as_ref());
         labels.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str()))

@@ -1,6 +1,6 @@
 //! JSON kept as the text it came in, and parsed once per representation, when first asked for.
 //!
-//! A part that a thousand constraints look at is parsed once.
+//! An object that a thousand constraints read is parsed once.
 
 use std::sync::OnceLock;
 
@@ -23,30 +23,30 @@ pub struct Json {
 }
 
 impl Json {
-    /// Takes JSON text.
+    /// Creates a value from JSON text, which is parsed when first asked for.
     pub fn from_raw(raw: Box<RawValue>) -> Self {
         Self { raw, json: OnceLock::new(), rego: OnceLock::new(), cel: OnceLock::new() }
     }
 
-    /// Takes a parsed value.
+    /// Creates a value from a parsed one, which is written as text.
     ///
     /// # Errors
-    /// None that a value made from JSON can have; serde's signature allows for maps with keys that are no text.
+    /// The value has a map with keys that are not strings, which no [`Value`] has: in practice none.
     pub fn from_value(value: &Value) -> serde_json::Result<Self> {
         Ok(Self::from_raw(serde_json::value::to_raw_value(value)?))
     }
 
-    /// The same text, nothing of it parsed.
+    /// Returns the same text, nothing of it parsed.
     pub(super) fn detached(&self) -> Self {
         Self::from_raw(self.raw.clone())
     }
 
-    /// The text, to be written into other JSON as it is.
+    /// Returns the text in the form that serde_json writes into other JSON as it is.
     pub fn raw(&self) -> &RawValue {
         &self.raw
     }
 
-    /// The text.
+    /// Returns the JSON text as it came.
     pub fn text(&self) -> &str {
         self.raw.get()
     }

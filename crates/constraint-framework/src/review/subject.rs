@@ -17,8 +17,8 @@ pub enum ReviewSource {
     Generated,
 }
 
-/// One thing to be judged, immutable: built once, by a target or with [`Review::builder`], and shared by all constraints. What
-/// policies see of it is made when first asked for, and kept.
+/// The input of a decision, immutable: built once, by a target or with [`Review::builder`], and shared by all constraints.
+/// The forms that policies see are made when first needed, and kept.
 #[derive(Debug, Default)]
 pub struct Review {
     content: Content,
@@ -38,7 +38,7 @@ struct Content {
     attributes: Map<String, Value>,
 }
 
-/// Builds a [`Review`]. What is not set is absent.
+/// The builder of a [`Review`]. Fields that are not set are absent.
 ///
 /// ```
 /// use constraint_framework::review::{Document, Review};
@@ -56,43 +56,43 @@ pub struct ReviewBuilder(Content);
 // === impl ReviewBuilder ===
 
 impl ReviewBuilder {
-    /// The object after the change; on DELETE a target takes the old one.
+    /// Sets the object after the change; on DELETE a target takes the old one.
     pub fn object(mut self, object: impl Into<Option<Document>>) -> Self {
         self.0.object = object.into();
         self
     }
 
-    /// The object before the change.
+    /// Sets the object before the change.
     pub fn old_object(mut self, object: impl Into<Option<Document>>) -> Self {
         self.0.old_object = object.into();
         self
     }
 
-    /// The Namespace object that holds the object.
+    /// Sets the Namespace object that holds the object.
     pub fn namespace_object(mut self, namespace: impl Into<Option<Document>>) -> Self {
         self.0.namespace_object = namespace.into();
         self
     }
 
-    /// The admission operation; leave it out where there is none, as in an audit.
+    /// Sets the admission operation; leave it out where there is none, as in an audit.
     pub fn operation(mut self, operation: impl Into<String>) -> Self {
         self.0.operation = operation.into();
         self
     }
 
-    /// Sets where the object came from; leave it out where the enforcement point cannot know.
+    /// Sets the origin of the object; leave it out where the enforcement point cannot know.
     pub fn source(mut self, source: impl Into<Option<ReviewSource>>) -> Self {
         self.0.source = source.into();
         self
     }
 
-    /// Every other field that policies see below `input.review`.
+    /// Sets every other field that policies see below `input.review`.
     pub fn attributes(mut self, attributes: Map<String, Value>) -> Self {
         self.0.attributes = attributes;
         self
     }
 
-    /// The review.
+    /// Builds the review.
     #[must_use]
     pub fn build(self) -> Review {
         Review { content: self.0, ..Review::default() }
@@ -102,53 +102,54 @@ impl ReviewBuilder {
 // === impl Review ===
 
 impl Review {
-    /// Begins a review for the constraints of a target, by its name; those of every target judge it where that is empty.
+    /// Creates a builder of a review for the constraints of the target of that name; if it is empty, for those of every
+    /// target.
     pub fn builder(target: impl Into<String>) -> ReviewBuilder {
         ReviewBuilder(Content { target: target.into(), ..Content::default() })
     }
 
-    /// Begins another review with the same content, to add what only the caller knows, such as the Namespace object. What
-    /// policies had seen of this one is forgotten.
+    /// Returns a builder with the same content, to add fields that only the caller knows, such as the Namespace object.
+    /// Parsed forms of this review are dropped.
     pub fn into_builder(self) -> ReviewBuilder {
         ReviewBuilder(self.content)
     }
 
-    /// The name of the target whose constraints judge it; empty for those of every target.
+    /// Returns the name of the target whose constraints judge it; empty for those of every target.
     pub fn target(&self) -> &str {
         &self.content.target
     }
 
-    /// The object after the change; on DELETE the old one.
+    /// Returns the object after the change; on DELETE the old one.
     pub fn object(&self) -> Option<&Document> {
         self.content.object.as_ref()
     }
 
-    /// The object before the change.
+    /// Returns the object before the change.
     pub fn old_object(&self) -> Option<&Document> {
         self.content.old_object.as_ref()
     }
 
-    /// The Namespace object that holds the object.
+    /// Returns the Namespace object that holds the object.
     pub fn namespace_object(&self) -> Option<&Document> {
         self.content.namespace_object.as_ref()
     }
 
-    /// The admission operation; empty where there is none, as in an audit.
+    /// Returns the admission operation; empty where there is none, as in an audit.
     pub fn operation(&self) -> &str {
         &self.content.operation
     }
 
-    /// Returns where the object came from; `None` when the enforcement point cannot know.
+    /// Returns the origin of the object; `None` when the enforcement point cannot know.
     pub fn source(&self) -> Option<ReviewSource> {
         self.content.source
     }
 
-    /// Every other field that policies see below `input.review`.
+    /// Returns every other field that policies see below `input.review`.
     pub fn attributes(&self) -> &Map<String, Value> {
         &self.content.attributes
     }
 
-    /// Returns what policies see as `input.review`, built on the first call.
+    /// Returns the review as policies see it in `input.review`, built on the first call.
     ///
     /// Absent objects are `null`. A cluster-scoped object has no namespace object: `null`.
     ///
@@ -173,7 +174,7 @@ impl Review {
         Ok(RegoValue::from(fields))
     }
 
-    /// The namespace that namespace lists are compared with: a Namespace's own name, or the one the object is in;
+    /// Returns the namespace that namespace lists are compared with: a Namespace's own name, or the one the object is in;
     /// `None` for other cluster-scoped objects.
     pub fn namespace_of<'a>(&'a self, object: &'a Document) -> Option<&'a str> {
         if object.is_namespace() {
@@ -185,18 +186,18 @@ impl Review {
         }
     }
 
-    /// Returns what CEL sees of the request, built on the first call.
+    /// Returns the request as CEL sees it, built on the first call.
     pub(crate) fn cel_request(&self) -> &CelValue {
         self.cel_request.get_or_init(|| cel::request(&self.content.operation, &self.content.attributes))
     }
 
-    /// Returns what CEL sees of the namespace, built on the first call.
+    /// Returns the namespace as CEL sees it, built on the first call.
     pub(crate) fn cel_namespace(&self) -> Result<&CelValue, UnreadableError> {
         let view = || cel::namespace(self.content.namespace_object.as_ref());
         self.cel_namespace.get_or_init(view).as_ref().map_err(|error| *error)
     }
 
-    /// The objects that matching looks at: new, then old.
+    /// Returns the objects that matching looks at: new, then old.
     pub fn objects(&self) -> impl Iterator<Item = &Document> {
         self.object().into_iter().chain(self.old_object())
     }

@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::{Action, Violation};
 
-/// The answer to one review at one enforcement point.
+/// The answer to one review at one enforcement point: all violations, sorted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     violations: Vec<Violation>,
 }
 
 impl Verdict {
-    /// Sorts the violations by action, message and constraint, which is Gatekeeper's order made total.
+    /// Creates a verdict of violations, sorted by action, message and constraint, which is Gatekeeper's order made total.
     pub fn new(mut violations: Vec<Violation>) -> Self {
         violations.sort_by(|a, b| {
             (&a.actions, &a.message, &a.constraint)
@@ -21,7 +21,7 @@ impl Verdict {
         Self { violations }
     }
 
-    /// Every violation, whatever its action.
+    /// Returns every violation, whatever its action.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
@@ -31,12 +31,12 @@ impl Verdict {
         self.with(Action::Deny).next().is_some()
     }
 
-    /// The message for a refused request: a line per violation that denies, `[constraint] message`.
+    /// Returns the message for a refused request: a line per violation that denies, `[constraint] message`.
     pub fn denial(&self) -> String {
         self.with(Action::Deny).map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// A line per violation that warns.
+    /// Returns a line per violation that warns.
     pub fn warnings(&self) -> Vec<String> {
         self.with(Action::Warn).map(line).collect()
     }

@@ -6,7 +6,7 @@ use crate::api::ConstraintRef;
 
 use super::Action;
 
-/// A violation that a program reports: a message for people, details for machines.
+/// A violation that a policy reports: a message for people, details for machines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawViolation {
     /// The policy's message.
@@ -16,7 +16,7 @@ pub struct RawViolation {
     pub details: Option<Value>,
 }
 
-/// A violation against one constraint, and what then happens at the enforcement point that asked.
+/// A violation of one constraint, with its actions at the enforcement point of the review.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     /// The constraint that is violated.

@@ -16,7 +16,7 @@ use self::request::AdmissionRequest;
 use super::matcher::KubernetesMatcher;
 use super::{InventoryPathError, Matcher, Target};
 
-/// Judges Kubernetes objects, as they are admitted or as they lie in a cluster or a file.
+/// The target `admission.k8s.gatekeeper.sh`: Kubernetes objects, in admission requests, in a cluster or in files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AdmissionTarget;
 
@@ -24,7 +24,7 @@ pub struct AdmissionTarget;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// Not an AdmissionRequest.
+    /// The text is not an AdmissionRequest.
     #[error("the admission request cannot be read")]
     Decode(#[source] serde_json::Error),
     /// A DELETE without `oldObject`: an API server before 1.15, or a request written by hand.
@@ -46,7 +46,7 @@ impl Target for AdmissionTarget {
         Ok(Box::new(KubernetesMatcher::compile(spec)?))
     }
 
-    /// `cluster/<groupVersion>/<kind>/<name>` or `namespace/<namespace>/<groupVersion>/<kind>/<name>`.
+    /// Returns `cluster/<groupVersion>/<kind>/<name>` or `namespace/<namespace>/<groupVersion>/<kind>/<name>`.
     fn inventory_path(&self, object: &Document) -> Result<Vec<String>, InventoryPathError> {
         let required = |value: &str, what| match value {
             "" => Err(InventoryPathError(what)),
@@ -71,12 +71,12 @@ impl Target for AdmissionTarget {
 pub struct KindRead {
     /// `<group>/<version>`, or `<version>` in the core group; `None` where the policy takes any.
     pub api_version: Option<String>,
-    /// The kind.
+    /// The kind, in CamelCase.
     pub kind: String,
 }
 
 impl AdmissionTarget {
-    /// The kind that a path below `data.inventory` names; `None` where the policy says it only when it runs.
+    /// Returns the kind that a path below `data.inventory` names; `None` where it is computed at evaluation.
     ///
     /// `data.inventory.namespace[_][version].Ingress[name]` names `Ingress` of any version.
     #[must_use]

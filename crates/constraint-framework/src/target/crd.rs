@@ -1,9 +1,9 @@
-//! The CRD of a template's constraints, built from three parties' schemas: framework, target and template.
+//! The CRD of a template's constraints, built from three schemas: of the framework, the target and the template.
 //!
-//! `schema_merge` keeps the three apart and says whom a refusal concerns; what framework and target say is the same for
-//! all templates, and is merged once. The object is what OPA's constraint framework
-//! generates, without `status`, which belongs to the API server. This file writes nothing to a cluster, adds no owner
-//! reference and does not know whether another CRD of that name exists.
+//! `schema_merge` keeps the three apart and names the origin of each error; the schemas of framework and target are the same
+//! for all templates, and are merged once. The object is the one that OPA's constraint framework generates, without
+//! `status`, which belongs to the API server. This module writes nothing to a cluster, adds no owner reference and does not
+//! look for another CRD of that name.
 
 use std::collections::BTreeMap;
 
@@ -48,20 +48,20 @@ pub struct CrdParts<'a> {
     pub legacy_schema: bool,
 }
 
-/// Builds the CRDs of the constraints of one target.
+/// The builder of the CRDs of the constraints of one target.
 #[derive(Clone, Debug)]
 pub struct ConstraintCrds {
     frame: Frame,
 }
 
-/// The reason why a template gives no CRD.
+/// The error that keeps a template from having a CRD.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrdError {
-    /// The template does not say which kind it creates.
+    /// The template names no kind.
     #[error("the kind is empty: name the kind of the constraints this template creates")]
     KindMissing,
-    /// The template is not called like its kind.
+    /// The name of the template is not its kind in lower case.
     #[error(
         "the template is called {name:?}, but must be called {expected:?}, which is its kind in lower case"
     )]
@@ -76,7 +76,7 @@ pub enum CrdError {
         "the kind {kind:?} has {length} characters, and 59 is the longest: with \"List\" appended it must still be a label of at most 63 characters"
     )]
     KindLength {
-        /// The kind.
+        /// The kind as written.
         kind: String,
         /// Its length in characters.
         length: usize,
@@ -93,7 +93,7 @@ pub enum CrdError {
     ShortName {
         /// The index among the short names.
         index: usize,
-        /// The short name.
+        /// The short name as written.
         name: String,
     },
     /// The schemas do not make one structural schema.
@@ -107,7 +107,8 @@ error_list! {
 }
 
 impl CrdError {
-    /// The field of the template to correct, as a JSON pointer. Empty when it is not the template's to correct.
+    /// Returns the field of the template to correct, as a JSON pointer; empty where the error is in the schema of the
+    /// target or of the framework.
     #[must_use]
     pub fn pointer(&self) -> String {
         match self {
@@ -128,7 +129,7 @@ impl CrdError {
 // === impl ConstraintCrds ===
 
 impl ConstraintCrds {
-    /// For the target with this schema of `spec.match`.
+    /// Creates the builder for the target with this schema of `spec.match`.
     #[must_use]
     pub fn new(match_schema: Value) -> Self {
         let merger = Merger::new()
@@ -147,7 +148,7 @@ impl ConstraintCrds {
         Self { frame: merger.frame(MountPath::of(PARAMETERS)) }
     }
 
-    /// Checks that there is a CRD of these parts.
+    /// Checks that the parts make a CRD, without building it.
     ///
     /// # Errors
     /// Everything that is wrong with the names and the schemas: first the names, then the schemas by place.
@@ -212,7 +213,7 @@ fn is_label(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-/// Returns what the template says about `spec.parameters`, if anything.
+/// Returns the fragment of the template, which is the schema of `spec.parameters`, if there is one.
 fn fragment(parts: &CrdParts<'_>) -> Option<Fragment> {
     let origin = format!("template {}", parts.template_name);
     let fragment = Fragment::new(origin, MountPath::of(PARAMETERS), parameters(parts)?);
@@ -248,7 +249,7 @@ fn framework_schema() -> Value {
     })
 }
 
-/// The template's schema of `spec.parameters`; a legacy template without one accepts anything.
+/// Returns the template's schema of `spec.parameters`; a legacy template without one accepts anything.
 fn parameters(parts: &CrdParts<'_>) -> Option<Value> {
     if !parts.legacy_schema {
         return parts.parameters.cloned();
@@ -260,7 +261,7 @@ fn parameters(parts: &CrdParts<'_>) -> Option<Value> {
 
 /// Keeps unknown fields in every object and in everything without a type, as templates before v1 expect.
 ///
-/// Types are not invented, and junctors are left alone: what is not structural otherwise stays refused.
+/// Adds no types and leaves junctors as they are: a schema that is not structural for another reason stays refused.
 fn preserve_unknown_fields(schema: &mut Value) {
     let Value::Object(node) = schema else { return };
     let kind = node.get("type").map_or(Some(""), Value::as_str);

@@ -1,20 +1,20 @@
 //! The globs of match blocks: a `*` at the start, at the end, or both; nothing else is special.
 
-/// A compiled glob.
+/// A compiled glob, with `*` at the start, at the end, or both.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Glob {
-    /// This text.
+    /// The text itself: `default`.
     Exact(String),
-    /// Text that starts so: `kube-*`.
+    /// Text with this prefix: `kube-*`.
     Prefix(String),
-    /// Text that ends so: `*-system`.
+    /// Text with this suffix: `*-system`.
     Suffix(String),
-    /// Text with this in it: `*test*`.
+    /// Text that contains this: `*test*`.
     Contains(String),
 }
 
 impl Glob {
-    /// Compiles a pattern. None is wrong: a star elsewhere is a star.
+    /// Compiles a pattern. Every pattern is valid: a `*` elsewhere stands for itself.
     #[must_use]
     pub fn new(pattern: &str) -> Self {
         match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
@@ -25,7 +25,7 @@ impl Glob {
         }
     }
 
-    /// Returns true if the text is as the pattern says.
+    /// Returns true if the pattern matches the text.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! Matching of Kubernetes objects: `spec.match` compiled once, asked once per review.
+//! Matching of Kubernetes objects: `spec.match` compiled once, evaluated once per review.
 //!
 //! The criteria and their order are Gatekeeper's. All of them must hold; an absent one always holds.
 
@@ -83,7 +83,7 @@ impl KubernetesMatcher {
 }
 
 impl Kinds {
-    /// The pairs of one entry: an empty list or a `*` in it means any.
+    /// Returns the pairs of one entry: an empty list or a `*` in it means any.
     fn filters(&self) -> Vec<KindFilter> {
         let groups = any_or_listed(self.api_groups.as_deref());
         let kinds = any_or_listed(self.kinds.as_deref());
@@ -139,8 +139,8 @@ fn compile_source(word: Option<&str>, errors: &mut Vec<FieldError>) -> Option<Re
 // === routing ===
 
 impl KubernetesMatcher {
-    /// The most telling criterion. One that is looked at after another that can fail to be decided tells nothing:
-    /// the constraint then has to say that it cannot decide.
+    /// Returns the most selective criterion. A criterion that is evaluated after one that can be undecidable is not
+    /// used: the constraint then has to report that it cannot decide.
     fn narrow(&self) -> Narrow {
         let name = self.name.as_ref().filter(|_| self.namespace_selector.is_none());
         if let Some(name @ Glob::Exact(_)) = name {
@@ -170,7 +170,7 @@ impl Matcher for KubernetesMatcher {
         Route { kinds, narrow: self.narrow() }
     }
 
-    /// True when the new **or** the old object matches, so that an update which removes a matching label is seen.
+    /// Returns true when the new **or** the old object matches, so that an update which removes a matching label is seen.
     fn matches(&self, review: &Review) -> Result<bool, MatchError> {
         if !self.has_block {
             return Ok(true);
@@ -214,7 +214,7 @@ impl KubernetesMatcher {
         self.scope.is_none_or(|scope| (scope == Scope::Cluster) == cluster)
     }
 
-    /// Cluster-scoped objects other than Namespaces pass both lists.
+    /// Compares the namespace with both lists. Cluster-scoped objects other than Namespaces pass both.
     fn matches_namespaces(&self, name: Option<&str>) -> bool {
         let Some(name) = name else {
             return true;

@@ -119,7 +119,7 @@ fn is_subdomain(name: &str) -> bool {
 }
 
 impl Selector {
-    /// Labels of which a matching object has at least one; `None` where nothing so simple can be said.
+    /// Returns labels of which a matching object has at least one; `None` if the selector does not imply any.
     pub(super) fn one_of(&self) -> Option<Vec<(String, String)>> {
         self.0.iter().find_map(|requirement| match requirement {
             Requirement::In(key, values) => {

@@ -146,7 +146,7 @@ impl Judge {
 fn about(violation: &Violation, failures: &Failures, entry: &Entry) -> Option<(Rule, String)> {
     let message = &violation.message;
     match failures.0.get(&violation.constraint) {
-        Some(ConstraintEvaluationError::Policy) if message.contains("text `msg`") => {
+        Some(ConstraintEvaluationError::Policy) if message.contains("string `msg`") => {
             let message =
                 "its answer is a violation of this constraint, and not an error of the whole request";
             Some((Rule::MessageNotText, message.to_owned()))

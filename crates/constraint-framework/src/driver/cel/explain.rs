@@ -66,7 +66,7 @@ impl CelProgram {
     }
 }
 
-/// A value as JSON would have it, as far as JSON has it.
+/// Returns a value as JSON would have it, as far as JSON has it.
 fn written(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -110,13 +110,12 @@ fn violation(message: String) -> RawViolation {
     RawViolation { message, details: None }
 }
 
-/// An error in the API server's words.
+/// Returns an error in the API server's words.
 fn failed(condition: &Condition, error: &str) -> String {
     format!("expression '{}' resulted in error: {error}", condition.text)
 }
 
-/// Returns what the template says about a violation: the message it computes, else the one it states, else the
-/// expression.
+/// Returns the message of a violation: that of `messageExpression`, else `message`, else the expression.
 fn message(evaluation: &mut Evaluation<'_>, validation: &Validation) -> Result<String, CelError> {
     if let Some(expression) = &validation.message_expression {
         match evaluation.evaluate(expression) {

@@ -1,4 +1,4 @@
-//! The `source` of a `K8sNativeValidation` block: its shape, and everything that is wrong with it but the expressions.
+//! The `source` of a `K8sNativeValidation` block: its fields, and all its errors but those of the expressions.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -38,7 +38,7 @@ pub(super) struct Source {
     generate_vap: Option<bool>,
 }
 
-/// A condition that must hold, and what to say when it does not.
+/// A condition that must hold, and the message where it does not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct Validation {
@@ -61,7 +61,7 @@ impl Source {
     /// Reads and checks a source.
     ///
     /// # Errors
-    /// The first value of a wrong type or name; otherwise every mistake.
+    /// The first value of a wrong type or name; otherwise every error.
     pub(super) fn read(source: &Value) -> Result<Self, CompileErrors> {
         let source: Self = decode(source).map_err(|error| vec![misshapen(&error)])?;
         let mut errors = Vec::new();
@@ -85,7 +85,7 @@ impl Source {
         self.failure_policy.unwrap_or_default()
     }
 
-    /// The match conditions under either spelling, each with its place.
+    /// Returns the match conditions under either spelling, each with its place.
     pub(super) fn match_conditions(&self) -> impl Iterator<Item = (String, &Named)> {
         let placed = |field: &'static str| move |(position, named)| (format!("/{field}/{position}"), named);
         let singular = self.match_condition.iter().enumerate().map(placed("matchCondition"));

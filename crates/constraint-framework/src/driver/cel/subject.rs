@@ -28,7 +28,7 @@ impl<'a> Subject<'a> {
         self.case.review.operation() == "DELETE"
     }
 
-    /// On DELETE there is no new object: the target fills it from the old one, and CEL must not see that.
+    /// Returns the new object, `null` on DELETE: the target fills it from the old one, and CEL must not see that.
     fn object(&self) -> Result<Value, UnreadableError> {
         if self.is_delete() { Ok(Value::Null) } else { document(self.case.review.object()) }
     }

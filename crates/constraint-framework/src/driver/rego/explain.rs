@@ -32,7 +32,7 @@ pub(super) struct Question<'a> {
     pub(super) budget: &'a Budget,
 }
 
-/// The traces of all `violation` rules of the first module, then those of all other rules.
+/// Returns the traces of all `violation` rules of the first module, then those of all other rules.
 pub(super) fn bodies(question: &Question<'_>) -> Result<Vec<BodyTrace>, CompileErrors> {
     let Some(entry) = question.modules.first() else { return Ok(Vec::new()) };
     let run = covered::Run::of(question).map_err(|diagnostics| compile_errors(&diagnostics))?;
@@ -63,7 +63,7 @@ struct RulePlace<'a> {
     range: Range,
 }
 
-/// The rules of a module but for defaults, which hold where no other rule of the name does.
+/// Returns the rules of a module but for defaults, which hold where no other rule of the name does.
 fn rules_of(module: &Module) -> Vec<RulePlace<'_>> {
     let starts: Vec<_> = module.rule_places().map(|(_, line, column)| (line, column)).collect();
     let rule = |(name, line, column)| {
@@ -83,7 +83,7 @@ impl RulePlace<'_> {
         self.text().strip_prefix("default").is_some_and(|rest| rest.starts_with(char::is_whitespace))
     }
 
-    /// True if the rule is a function.
+    /// Returns true if the rule is a function.
     fn has_arguments(&self) -> bool {
         self.text().strip_prefix(self.name).is_some_and(|rest| rest.trim_start().starts_with('('))
     }
@@ -96,7 +96,7 @@ impl RulePlace<'_> {
         }
     }
 
-    /// The expressions and declarations of the body; an `else` is none.
+    /// Returns the expressions and declarations of the body; an `else` is none.
     fn literals(&self) -> Vec<Range> {
         let mut literals = literals(&self.module.ranges(), self.range, self.text().starts_with('{'));
         literals.retain(|range| !slice(self.module.source(), *range).starts_with("else"));
@@ -104,9 +104,9 @@ impl RulePlace<'_> {
     }
 }
 
-/// The expressions directly in the body of a rule: behind its head, in no other expression, before the next rule. The
-/// range that starts where the rule does is its head, and expressions in that are those of comprehensions. A `chained` rule,
-/// the second of `f { a } { b }`, has no head: that range is its body.
+/// Returns the expressions directly in the body of a rule: behind its head, in no other expression, before the next rule.
+/// The range that starts where the rule does is its head, and expressions in that are those of comprehensions. A `chained`
+/// rule, the second of `f { a } { b }`, has no head: that range is its body.
 fn literals(ranges: &[Range], rule: Range, chained: bool) -> Vec<Range> {
     let heads = ranges.iter().filter(|range| range.start == rule.start && !chained);
     let head = heads.map(|range| range.end).min().unwrap_or(rule.start);
@@ -121,7 +121,7 @@ fn literals(ranges: &[Range], rule: Range, chained: bool) -> Vec<Range> {
 }
 
 impl Question<'_> {
-    /// The data with one more document.
+    /// Returns the data with one more document.
     fn data_with(&self, name: &str, value: RegoValue) -> RegoValue {
         let RegoValue::Object(own) = &self.data else { return self.data.clone() };
         let pairs = own.iter().map(|(key, value)| (key.clone(), value.clone()));
@@ -174,7 +174,7 @@ impl Question<'_> {
         }
     }
 
-    /// The variables, the parts of the input and the rules that an expression names.
+    /// Returns the variables, the parts of the input and the rules that an expression names.
     fn values(&self, module: &Module, text: &str, bindings: &[(String, String)]) -> Vec<(String, String)> {
         let names = bindings.iter().map(|(name, _)| name.as_str());
         let roots: Vec<&str> = names.chain(["input"]).chain(module.rule_names()).collect();
@@ -211,7 +211,7 @@ fn is_declaration(literal: &str) -> bool {
         .is_some_and(|names| names.starts_with(char::is_whitespace) && names.split(',').all(is_name))
 }
 
-/// The text of a range; columns count characters.
+/// Returns the text of a range; columns count characters.
 fn slice(source: &str, range: Range) -> String {
     let line = |number: u32| usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
     let column = |number: u32| usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);

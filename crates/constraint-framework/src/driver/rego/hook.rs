@@ -1,5 +1,5 @@
-//! Gatekeeper's treatment of a template's answer, as a rule beside it: never evaluated, but compiled, so that a
-//! `violation` that cannot be what it has to be is refused with the template and not found at the first review.
+//! Gatekeeper's treatment of a template's answer, as a rule beside it: compiled and never evaluated, so that a `violation` of
+//! a wrong type is refused with the template, and not at the first review.
 
 use rego_compat::{Diagnostic, Diagnostics, Module, RegoVersion};
 
@@ -7,7 +7,7 @@ use crate::driver::CompileError;
 
 const NAME: &str = "hook";
 
-/// The hook for the rule `violation` of a package.
+/// Returns the hook for the rule `violation` of a package.
 pub(super) fn module(package: &[String]) -> Result<Module, Diagnostics> {
     let (root, below) = package.split_first().map_or(("", package), |(root, below)| (root.as_str(), below));
     let below: String = below.iter().map(|segment| format!("[{segment:?}]")).collect();
@@ -22,7 +22,7 @@ pub(super) fn is_of(diagnostic: &Diagnostic) -> bool {
     diagnostic.file == NAME
 }
 
-/// The diagnostics about the hook as one error of the template, if there are any.
+/// Returns the diagnostics about the hook as one error of the template, if there are any.
 pub(super) fn error(diagnostics: &Diagnostics) -> Option<CompileError> {
     let found = diagnostics.iter().find(|diagnostic| is_of(diagnostic))?;
     Some(CompileError {

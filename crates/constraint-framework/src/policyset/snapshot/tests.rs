@@ -122,10 +122,10 @@ fn check_rego(rules: &str, expected: &str) {
 
 #[test]
 fn answers_of_a_wrong_shape() {
-    check_rego("violation[{\"msg\": msg}] { msg := input.parameters.number }", "text `msg`");
-    check_rego("violation[{\"msg\": msg}] { msg := input.review.object }", "text `msg`");
-    check_rego("violation[x] { x := input.parameters.text }", "text `msg`");
-    check_rego("violation[x] { x := {\"details\": input.parameters.text, \"msg\": null} }", "text `msg`");
+    check_rego("violation[{\"msg\": msg}] { msg := input.parameters.number }", "string `msg`");
+    check_rego("violation[{\"msg\": msg}] { msg := input.review.object }", "string `msg`");
+    check_rego("violation[x] { x := input.parameters.text }", "string `msg`");
+    check_rego("violation[x] { x := {\"details\": input.parameters.text, \"msg\": null} }", "string `msg`");
 }
 
 #[test]

@@ -72,8 +72,8 @@ struct User {
 }
 
 impl AdmissionRequest {
-    /// Returns what policies see beside the objects and the operation. A Namespace is in no namespace, whatever the
-    /// request says, see <https://github.com/open-policy-agent/gatekeeper/issues/792>.
+    /// Returns the fields that policies see beside the objects and the operation. A Namespace is in no namespace, whatever
+    /// the request says, see <https://github.com/open-policy-agent/gatekeeper/issues/792>.
     pub(super) fn into_attributes(mut self) -> Map<String, Value> {
         if self.kind.kind == "Namespace" && self.kind.group.is_empty() {
             self.namespace.clear();
@@ -85,7 +85,7 @@ impl AdmissionRequest {
     }
 }
 
-/// `null` is as good as nothing, as it is to Go.
+/// Reads `null` as the default, as Go does.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(reader: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(reader)?.unwrap_or_default())
 }

@@ -36,7 +36,7 @@ impl Run {
         Ok(Self(suite.report(&coverage)))
     }
 
-    /// True if the rule that begins where `rule` does held.
+    /// Returns true if the rule that begins where `rule` does held.
     pub(super) fn held(&self, module: &Module, rule: Range) -> bool {
         let covered = self.0.get(module.name()).map_or(&[][..], |file| &file.covered);
         covered.iter().any(|range| range.start == rule.start)
