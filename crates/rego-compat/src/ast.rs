@@ -139,10 +139,11 @@ pub(crate) enum LiteralKind {
     Every(Box<Every>),
     /// `not { body }` and, under `future.keywords.not`, `not literal`.
     Not { body: Body, explicit: bool },
-    /// `left and right` under `future.keywords.and`.
-    And(Box<Operand>, Box<Operand>),
-    /// `left or right` under `future.keywords.or`.
-    Or(Box<Operand>, Box<Operand>),
+    /// `a and b and c` under `future.keywords.and`: two or more operands. As pairs of pairs, a chain of 10,000 operands would
+    /// be a tree of that depth, see [`Chain`].
+    And(Vec<Operand>),
+    /// `a or b or c` under `future.keywords.or`: two or more operands.
+    Or(Vec<Operand>),
 }
 
 /// `every key, value in domain { body }`.
@@ -154,7 +155,7 @@ pub(crate) struct Every {
     pub(crate) body: Body,
 }
 
-/// One side of `and` / `or`; `explicit` when it was written in braces.
+/// One operand of `and` / `or`; `explicit` when it was written in braces.
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
     pub(crate) body: Body,

@@ -100,11 +100,13 @@ pub(crate) enum Action {
         body: Vec<Statement>,
         explicit: bool,
     },
-    And(Box<Branch>, Box<Branch>),
-    Or(Box<Branch>, Box<Branch>),
+    /// Two or more operands that all have to hold.
+    And(Vec<Branch>),
+    /// Two or more operands of which one has to hold.
+    Or(Vec<Branch>),
 }
 
-/// One side of `and` / `or`.
+/// One operand of `and` / `or`.
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     pub(crate) body: Vec<Statement>,

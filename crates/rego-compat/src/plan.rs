@@ -124,8 +124,10 @@ pub(crate) enum Step {
     Not(Vec<Step>, Search),
     Every(Box<Every>),
     With(Vec<Override>, Vec<Step>),
-    And(Vec<Step>, Vec<Step>),
-    Or(Vec<Step>, Vec<Step>),
+    /// Every block has to hold; each sees only the variables around the step.
+    And(Vec<Vec<Step>>),
+    /// One of the blocks has to hold.
+    Or(Vec<Vec<Step>>),
     /// Notes that the run got here; only in plans that are traced.
     Mark(usize),
 }

@@ -63,9 +63,8 @@ pub(crate) fn walk_literal(literal: &Literal, visit: &mut impl Visit) {
             walk_body(&every.body, visit);
         }
         LiteralKind::Not { body, .. } => walk_body(body, visit),
-        LiteralKind::And(left, right) | LiteralKind::Or(left, right) => {
-            walk_body(&left.body, visit);
-            walk_body(&right.body, visit);
+        LiteralKind::And(operands) | LiteralKind::Or(operands) => {
+            operands.iter().for_each(|operand| walk_body(&operand.body, visit));
         }
     }
     for with in &literal.with {

@@ -80,3 +80,56 @@ fn a_tree_too_deep_to_be_a_value_is_a_limit() {
     assert!(tree(100).unwrap().is_some());
     assert!(tree(1_000).is_err());
 }
+
+/// A body of a rule where `and` and `or` are keywords.
+fn logic(body: &str) -> String {
+    format!("import future.keywords.and\nimport future.keywords.or\np if {{ {body} }}")
+}
+
+#[test]
+fn chains_of_and_and_or_are_as_long_as_a_rule_may_be() {
+    let mut bounds = Restrictions::default().bounds();
+    bounds.terms = 40_000;
+    let restrictions = Restrictions::default().with_bounds(bounds);
+    let answer = |body: &str| {
+        let program = compiled(&logic(body), &restrictions).unwrap();
+        program.evaluate(&Value::Null, &Value::new_object(), &Budget::default()).unwrap()
+    };
+    let holds = Some(Value::from(true));
+    assert_eq!(answer(&chain("true", "and 1 == 1", 10_000)), holds);
+    assert_eq!(answer(&format!("{}\nand 1 == 2", chain("true", "and 1 == 1", 10_000))), None);
+    assert_eq!(answer(&format!("{}\nor 1 == 1", chain("false", "or 1 == 2", 10_000))), holds);
+    assert_eq!(answer(&chain("false", "or 1 == 2", 10_000)), None);
+    assert_eq!(answer(&chain("false", "or true and 1 == 2", 5_000)), None);
+    assert_eq!(answer(&format!("{}\nor true and true", chain("false", "or true and 1 == 2", 5_000))), holds);
+    assert_eq!(answer(&format!("({}) and 1 == 1", chain("true", "or false", 300).replace('\n', " "))), holds);
+}
+
+#[test]
+fn statements_beside_one_another_are_not_nested() {
+    assert_eq!(answer(&logic(&chain("true", "1 == 1 and 2 == 2", 500))), Some(Value::from(true)));
+    assert_eq!(answer(&logic(&chain("true", "1 == 2 or 2 == 2", 500))), Some(Value::from(true)));
+}
+
+#[test]
+fn operands_inside_one_another_are_nested() {
+    let nested = |levels: usize| {
+        let body = format!("{}1 == 1{}", "true and (true or ".repeat(levels), ")".repeat(levels));
+        compiled(&logic(&body), &Restrictions::default())
+    };
+    assert!(nested(10).is_ok());
+    assert!(nested(200).is_err());
+}
+
+#[test]
+fn a_tree_of_many_operands_is_a_limit() {
+    let tree = |count: usize| {
+        let module =
+            format!("package a\nimport future.keywords.and\np if {{ {} }}", chain("x", "and x", count));
+        let text = format!("p := rego.parse_module(\"a.rego\", `{module}`)");
+        let program = compiled(&text, &Restrictions::default()).unwrap();
+        program.evaluate(&Value::Null, &Value::new_object(), &Budget::default())
+    };
+    assert!(tree(60).unwrap().is_some());
+    assert!(tree(10_000).is_err());
+}

@@ -125,9 +125,8 @@ impl<'a> Scan<'a> {
                 self.nested(inner, &[]);
             }
             Action::Not { body: inner, .. } => self.nested(inner, &[]),
-            Action::And(left, right) | Action::Or(left, right) => {
-                self.nested(&left.body, &[]);
-                self.nested(&right.body, &[]);
+            Action::And(branches) | Action::Or(branches) => {
+                branches.iter().for_each(|branch| self.nested(&branch.body, &[]));
             }
         }
         for with in &statement.with {

@@ -120,9 +120,8 @@ impl Finder<'_> {
                 self.body(body);
             }
             Action::Not { body, .. } => self.body(body),
-            Action::And(left, right) | Action::Or(left, right) => {
-                self.body(&left.body);
-                self.body(&right.body);
+            Action::And(branches) | Action::Or(branches) => {
+                branches.iter().for_each(|branch| self.body(&branch.body));
             }
         }
     }

@@ -38,8 +38,8 @@ impl Hoister<'_, '_> {
                 Action::Every { key, value, domain, body: hoist(body, self.lowering) }
             }
             Action::Not { body, explicit } => Action::Not { body: hoist(body, self.lowering), explicit },
-            Action::And(left, right) => Action::And(self.branch(left), self.branch(right)),
-            Action::Or(left, right) => Action::Or(self.branch(left), self.branch(right)),
+            Action::And(branches) => Action::And(self.branches(branches)),
+            Action::Or(branches) => Action::Or(self.branches(branches)),
         };
         self.done.push(statement);
     }
@@ -53,9 +53,11 @@ impl Hoister<'_, '_> {
         Action::Call { callee, args, output: output.map(|output| self.operand(output)) }
     }
 
-    fn branch(&mut self, mut branch: Box<Branch>) -> Box<Branch> {
-        branch.body = hoist(branch.body, self.lowering);
-        branch
+    fn branches(&mut self, mut branches: Vec<Branch>) -> Vec<Branch> {
+        for branch in &mut branches {
+            branch.body = hoist(std::mem::take(&mut branch.body), self.lowering);
+        }
+        branches
     }
 
     /// `a == b` as a statement is `a = b` once everything in it has a value.

@@ -181,9 +181,8 @@ fn order_nested(statement: &mut Statement, known: &SlotSet, found: &mut Unsafe) 
             *body = order(std::mem::take(body), &inner, found);
         }
         Action::Not { body, .. } => *body = order(std::mem::take(body), known, found),
-        Action::And(left, right) | Action::Or(left, right) => {
-            order_branch(left, known, found);
-            order_branch(right, known, found);
+        Action::And(branches) | Action::Or(branches) => {
+            branches.iter_mut().for_each(|branch| order_branch(branch, known, found));
         }
     }
     for with in &mut statement.with {

@@ -108,14 +108,8 @@ impl Lowering<'_> {
                 body: self.operand_body(body, *explicit, "negated expression"),
                 explicit: *explicit,
             }),
-            LiteralKind::And(left, right) => Some(Action::And(
-                Box::new(self.side(left, "and operand")),
-                Box::new(self.side(right, "and operand")),
-            )),
-            LiteralKind::Or(left, right) => Some(Action::Or(
-                Box::new(self.side(left, "or operand")),
-                Box::new(self.side(right, "or operand")),
-            )),
+            LiteralKind::And(operands) => Some(Action::And(self.operands(operands, "and operand"))),
+            LiteralKind::Or(operands) => Some(Action::Or(self.operands(operands, "or operand"))),
         }
     }
 
@@ -241,8 +235,12 @@ impl Lowering<'_> {
         }
     }
 
-    fn side(&mut self, side: &Side, place: &str) -> Branch {
-        Branch { body: self.operand_body(&side.body, side.explicit, place), explicit: side.explicit }
+    fn operands(&mut self, operands: &[Side], place: &str) -> Vec<Branch> {
+        let branch = |operand: &Side| Branch {
+            body: self.operand_body(&operand.body, operand.explicit, place),
+            explicit: operand.explicit,
+        };
+        operands.iter().map(branch).collect()
     }
 
     fn operand_body(&mut self, body: &Body, explicit: bool, place: &str) -> Vec<Statement> {

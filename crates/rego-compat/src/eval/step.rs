@@ -25,8 +25,8 @@ impl EvalContext<'_> {
                 Step::Collect(collect) => self.collected(collect, frame)?,
                 Step::Not(block, search) => !self.found(block, *search, frame)?,
                 Step::Every(every) => self.every(every, frame)?,
-                Step::And(left, right) => self.any(left, frame)? && self.any(right, frame)?,
-                Step::Or(left, right) => self.any(left, frame)? || self.any(right, frame)?,
+                Step::And(blocks) => !self.one_is(blocks, false, frame)?,
+                Step::Or(blocks) => self.one_is(blocks, true, frame)?,
                 Step::Mark(mark) => {
                     self.pass(*mark);
                     true
@@ -148,6 +148,16 @@ impl EvalContext<'_> {
     /// Returns true if the steps hold in any way at all.
     pub(super) fn any(&self, steps: &[Step], frame: &mut Frame) -> Result<bool, EvalError> {
         self.found(steps, Search::First, frame)
+    }
+
+    /// Returns true if one of the blocks holds, or does not hold, as `holds` says; those behind it are not run.
+    fn one_is(&self, blocks: &[Vec<Step>], holds: bool, frame: &mut Frame) -> Result<bool, EvalError> {
+        for block in blocks {
+            if self.any(block, frame)? == holds {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn found(&self, steps: &[Step], search: Search, frame: &mut Frame) -> Result<bool, EvalError> {

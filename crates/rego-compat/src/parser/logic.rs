@@ -52,12 +52,12 @@ impl Parser<'_> {
 
     /// `and` binds tighter than `or`; both associate to the left. `with` applies to the whole.
     pub(super) fn logic(&mut self, first: Operand, at: Pos) -> Parsed<Literal> {
-        let mut left = self.conjunction(first, at)?;
+        let mut alternatives = vec![self.conjunction(first, at)?];
         while self.take_keyword("or") {
-            let second = self.operand()?;
-            let right = self.conjunction(second, at)?;
-            left = join(left, right, at, LiteralKind::Or);
+            let next = self.operand()?;
+            alternatives.push(self.conjunction(next, at)?);
         }
+        let mut left = join(alternatives, at, LiteralKind::Or);
         let with = self.with()?;
         match left.body.pop() {
             Some(mut literal) if !left.explicit && left.body.is_empty() => {
@@ -77,16 +77,19 @@ impl Parser<'_> {
     }
 
     fn conjunction(&mut self, first: Operand, at: Pos) -> Parsed<Operand> {
-        let mut left = first;
+        let mut operands = vec![first];
         while self.take_keyword("and") {
-            let right = self.operand()?;
-            left = join(left, right, at, LiteralKind::And);
+            operands.push(self.operand()?);
         }
-        Ok(left)
+        Ok(join(operands, at, LiteralKind::And))
     }
 
+    /// An operand is one level deeper. The chain that it continues is none, however long.
     fn operand(&mut self) -> Parsed<Operand> {
-        self.enter()?;
+        self.nested(Self::operand_unchecked)
+    }
+
+    fn operand_unchecked(&mut self) -> Parsed<Operand> {
         let at = self.pos();
         if self.take(Kind::LBrace) {
             return Ok(Operand { body: self.body(Kind::RBrace)?, explicit: true });
@@ -116,13 +119,13 @@ impl Parser<'_> {
     }
 }
 
-fn join(
-    left: Operand,
-    right: Operand,
-    at: Pos,
-    kind: impl FnOnce(Box<Operand>, Box<Operand>) -> LiteralKind,
-) -> Operand {
-    let literal =
-        Literal { negated: false, kind: kind(Box::new(left), Box::new(right)), with: Vec::new(), at };
+/// Returns one operand as it is, and several as one that holds them all.
+fn join(mut operands: Vec<Operand>, at: Pos, kind: fn(Vec<Operand>) -> LiteralKind) -> Operand {
+    if operands.len() == 1
+        && let Some(only) = operands.pop()
+    {
+        return only;
+    }
+    let literal = Literal { negated: false, kind: kind(operands), with: Vec::new(), at };
     Operand { body: vec![literal], explicit: false }
 }

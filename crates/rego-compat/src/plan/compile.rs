@@ -200,6 +200,10 @@ impl Binder<'_> {
         steps
     }
 
+    fn inner_blocks(&mut self, branches: &[ir::Branch]) -> Vec<Vec<Step>> {
+        branches.iter().map(|branch| self.inner_block(&branch.body)).collect()
+    }
+
     fn statement(&mut self, statement: &Statement, steps: &mut Vec<Step>) {
         self.mark(statement.at, steps);
         if statement.with.is_empty() {
@@ -260,14 +264,8 @@ impl Binder<'_> {
                 let inner = self.inner_block(body);
                 steps.push(Step::Not(inner, Search::First));
             }
-            Action::And(left, right) => {
-                let left = self.inner_block(&left.body);
-                steps.push(Step::And(left, self.inner_block(&right.body)));
-            }
-            Action::Or(left, right) => {
-                let left = self.inner_block(&left.body);
-                steps.push(Step::Or(left, self.inner_block(&right.body)));
-            }
+            Action::And(branches) => steps.push(Step::And(self.inner_blocks(branches))),
+            Action::Or(branches) => steps.push(Step::Or(self.inner_blocks(branches))),
         }
     }
 

@@ -54,10 +54,7 @@ fn join_nested(step: &mut Step, uses: &Uses) {
         Step::Collect(collect) => inner(&mut collect.body),
         Step::Every(every) => inner(&mut every.body),
         Step::Not(block, _) => inner(block),
-        Step::And(left, right) | Step::Or(left, right) => {
-            inner(left);
-            inner(right);
-        }
+        Step::And(blocks) | Step::Or(blocks) => blocks.iter_mut().for_each(inner),
         Step::Test(_)
         | Step::Let(..)
         | Step::Match(..)
@@ -238,9 +235,8 @@ fn count_steps(steps: &[Step], uses: &mut Uses) {
                 overrides.iter().for_each(|with| count_override(with, uses));
                 count_steps(block, uses);
             }
-            Step::And(left, right) | Step::Or(left, right) => {
-                count_steps(left, uses);
-                count_steps(right, uses);
+            Step::And(blocks) | Step::Or(blocks) => {
+                blocks.iter().for_each(|block| count_steps(block, uses));
             }
         }
     }

@@ -56,9 +56,10 @@ impl Finder {
                 }
                 Step::Collect(collect) => self.collect(collect, repeats),
                 Step::Not(block, _) => drop(self.steps(block, repeats)),
-                Step::And(left, right) | Step::Or(left, right) => {
-                    self.steps(left, repeats);
-                    self.steps(right, repeats);
+                Step::And(blocks) | Step::Or(blocks) => {
+                    for block in blocks {
+                        self.steps(block, repeats);
+                    }
                 }
                 Step::Every(every) => {
                     self.expr(&mut every.domain, repeats);
@@ -247,9 +248,8 @@ impl Reads {
                     self.bound.extend([every.key, every.value]);
                     self.steps(&every.body);
                 }
-                Step::And(left, right) | Step::Or(left, right) => {
-                    self.steps(left);
-                    self.steps(right);
+                Step::And(blocks) | Step::Or(blocks) => {
+                    blocks.iter().for_each(|block| self.steps(block));
                 }
                 // Rare, and not worth looking into.
                 Step::With(..) | Step::Mark(_) => self.wavers = true,

@@ -59,9 +59,8 @@ fn search_all(steps: &mut [Step]) {
             Step::Collect(collect) => search_all(&mut collect.body),
             Step::Every(every) => search_all(&mut every.body),
             Step::With(_, block) => search_all(block),
-            Step::And(left, right) | Step::Or(left, right) => {
-                search_all(left);
-                search_all(right);
+            Step::And(blocks) | Step::Or(blocks) => {
+                blocks.iter_mut().for_each(|block| search_all(block));
             }
             Step::Test(_)
             | Step::Let(..)
@@ -133,9 +132,8 @@ impl Uses {
                     overrides.iter().for_each(|with| self.with(with, plan));
                     self.steps(block, plan);
                 }
-                Step::And(left, right) | Step::Or(left, right) => {
-                    self.steps(left, plan);
-                    self.steps(right, plan);
+                Step::And(blocks) | Step::Or(blocks) => {
+                    blocks.iter().for_each(|block| self.steps(block, plan));
                 }
                 Step::Mark(_) => {}
             }

@@ -3,7 +3,14 @@
 use crate::ast::{Body, Every, Literal, LiteralKind, Node, Operand, Term, With};
 use crate::value::Value;
 
+use crate::error::EvalError;
+
+use eval_budget::Limit;
+
 use super::{Writer, Written, list};
+
+/// Operands of a chain of `and` or `or` that may be written: each is three levels of nesting in the answer.
+const MOST_OPERANDS: usize = 96;
 
 impl Writer<'_> {
     pub(super) fn body(&self, body: &Body) -> Written {
@@ -47,8 +54,8 @@ impl Writer<'_> {
                 ("body", self.body(body)?),
                 ("explicit_body", Value::Bool(*explicit)),
             ]),
-            LiteralKind::And(left, right) => self.logic("and", left, right),
-            LiteralKind::Or(left, right) => self.logic("or", left, right),
+            LiteralKind::And(operands) => self.logic("and", operands),
+            LiteralKind::Or(operands) => self.logic("or", operands),
         }
     }
 
@@ -71,14 +78,32 @@ impl Writer<'_> {
         ])
     }
 
-    fn logic(&self, kind: &str, left: &Operand, right: &Operand) -> Written {
-        self.optional([
-            ("type", Some(Value::from(kind))),
-            ("lhs", Some(self.body(&left.body)?)),
-            ("rhs", Some(self.body(&right.body)?)),
-            ("explicit_lhs", left.explicit.then_some(Value::Bool(true))),
-            ("explicit_rhs", right.explicit.then_some(Value::Bool(true))),
-        ])
+    /// Writes a chain of operands as pairs, the left of which holds all but the last operand.
+    fn logic(&self, kind: &str, operands: &[Operand]) -> Written {
+        if operands.len() > MOST_OPERANDS {
+            return Err(EvalError::Budget(Limit::Depth));
+        }
+        let Some((first, rest)) = operands.split_first() else { return Ok(Value::Null) };
+        let is_explicit = |operand: &Operand| operand.explicit.then_some(Value::Bool(true));
+        let mut left = Some((self.body(&first.body)?, is_explicit(first)));
+        let mut pair = Value::Null;
+        for right in rest {
+            let (body, explicit) = match left.take() {
+                Some(first) => first,
+                None => {
+                    let statement = self.record([("index", Value::from(0u64)), ("terms", pair)])?;
+                    (Value::from(vec![statement]), None)
+                }
+            };
+            pair = self.optional([
+                ("type", Some(Value::from(kind))),
+                ("lhs", Some(body)),
+                ("rhs", Some(self.body(&right.body)?)),
+                ("explicit_lhs", explicit),
+                ("explicit_rhs", is_explicit(right)),
+            ])?;
+        }
+        Ok(pair)
     }
 
     fn with(&self, with: &With) -> Written {

@@ -88,9 +88,8 @@ impl Checker<'_> {
                 self.inner_closures(body);
             }
             Action::Not { body, .. } => self.inner_closures(body),
-            Action::And(left, right) | Action::Or(left, right) => {
-                self.inner_closures(&left.body);
-                self.inner_closures(&right.body);
+            Action::And(branches) | Action::Or(branches) => {
+                branches.iter().for_each(|branch| self.inner_closures(&branch.body));
             }
         }
     }
@@ -121,9 +120,8 @@ impl Checker<'_> {
                 self.inner_references(body);
             }
             Action::Not { body, .. } => self.inner_references(body),
-            Action::And(left, right) | Action::Or(left, right) => {
-                self.inner_references(&left.body);
-                self.inner_references(&right.body);
+            Action::And(branches) | Action::Or(branches) => {
+                branches.iter().for_each(|branch| self.inner_references(&branch.body));
             }
         }
     }

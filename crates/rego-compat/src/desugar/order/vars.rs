@@ -34,11 +34,9 @@ pub(crate) fn visible_vars(statement: &Statement, found: &mut SlotSet) {
     each_operand(statement, &mut |operand| all_vars(operand, found));
     match &statement.action {
         Action::Not { body, explicit: false } => implicit_vars(body, found),
-        Action::And(left, right) | Action::Or(left, right) => {
-            for branch in [left, right] {
-                if !branch.explicit {
-                    implicit_vars(&branch.body, found);
-                }
+        Action::And(branches) | Action::Or(branches) => {
+            for branch in branches.iter().filter(|branch| !branch.explicit) {
+                implicit_vars(&branch.body, found);
             }
         }
         _ => {}
@@ -100,9 +98,8 @@ pub(super) fn closure_vars(statement: &Statement, found: &mut SlotSet) {
             found.union(&inner);
         }
         Action::Not { body, .. } => body_vars(body, found),
-        Action::And(left, right) | Action::Or(left, right) => {
-            body_vars(&left.body, found);
-            body_vars(&right.body, found);
+        Action::And(branches) | Action::Or(branches) => {
+            branches.iter().for_each(|branch| body_vars(&branch.body, found));
         }
         _ => {}
     }

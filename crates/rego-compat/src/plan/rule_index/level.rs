@@ -9,7 +9,7 @@ use super::{Check, Conditions, Place, Want};
 use crate::plan::{Expr, Rule};
 
 /// Alternatives of one definition that are still kept apart.
-const MOST_ALTERNATIVES: usize = 32;
+pub(super) const MOST_ALTERNATIVES: usize = 32;
 
 /// The conditions of one definition.
 #[derive(Debug, Default)]

@@ -1,13 +1,14 @@
 //! The conditions of one body, statement by statement.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use crate::ir::{
     Action, Branch, Callee, Definition, Operand, Reference, Root, Rule, Rulebook, Slot, Statement,
 };
 use crate::value::Value;
 
-use super::level::{Alternation, Need, Needs, Statistics, Table, is_affix};
+use super::level::{Alternation, MOST_ALTERNATIVES, Need, Needs, Statistics, Table, is_affix};
 use super::{Place, PlaceRoot, Want};
 
 /// Returns what a definition needs; nothing where it prints, which must not be passed over.
@@ -22,8 +23,8 @@ pub(super) fn needs(book: &Rulebook, rule: &Rule, branch: &Definition, table: &m
         table,
         statistics: &mut statistics,
         needs: Needs::default(),
-        outer: Vec::new(),
-        constants: HashMap::new(),
+        outer: Rc::default(),
+        constants: Rc::default(),
     };
     branch.body.iter().for_each(|statement| recorder.statement(statement));
     let needs = recorder.needs;
@@ -35,7 +36,9 @@ fn tells(statement: &Statement) -> bool {
     match &statement.action {
         Action::Call { callee: Callee::Hook(_), .. } => true,
         Action::Every { body, .. } | Action::Not { body, .. } => body.iter().any(tells),
-        Action::And(left, right) | Action::Or(left, right) => left.body.iter().chain(&right.body).any(tells),
+        Action::And(branches) | Action::Or(branches) => {
+            branches.iter().flat_map(|branch| &branch.body).any(tells)
+        }
         Action::Call { .. } | Action::Term(_) | Action::Unify { .. } => false,
     }
 }
@@ -47,8 +50,9 @@ pub(super) struct Recorder<'a> {
     statistics: &'a mut Vec<Statistics>,
     pub(super) needs: Needs,
     /// The conditions of the bodies around this one: its variables are known in here.
-    outer: Vec<Need>,
-    pub(super) constants: HashMap<Slot, Value>,
+    outer: Rc<[Need]>,
+    /// The constants that variables are equal to. Shared with the scopes inside, until one learns more.
+    pub(super) constants: Rc<HashMap<Slot, Value>>,
 }
 
 impl Recorder<'_> {
@@ -69,18 +73,8 @@ impl Recorder<'_> {
             Action::Call { callee: Callee::Builtin(builtin), args, output: None } => {
                 self.call(builtin.name, args);
             }
-            Action::And(left, right) => {
-                let (left, right) = (self.branch(left), self.branch(right));
-                self.require(left);
-                self.require(right);
-            }
-            Action::Or(left, right) => {
-                let (mut left, right) = (self.branch(left), self.branch(right));
-                if !left.is_empty() && !right.is_empty() {
-                    left.extend(right);
-                    self.require(left);
-                }
-            }
+            Action::And(branches) => self.all_of(branches),
+            Action::Or(branches) => self.any_of(branches),
             Action::Term(_) | Action::Call { .. } | Action::Every { .. } | Action::Not { .. } => {}
         }
     }
@@ -137,7 +131,7 @@ impl Recorder<'_> {
 
     /// The place whose value a variable has.
     pub(super) fn resolve(&mut self, slot: Slot) -> Option<usize> {
-        let known = self.needs.own.iter().chain(&self.outer);
+        let known = self.needs.own.iter().chain(&*self.outer);
         if let Some(need) = { known }.find(|need| need.want == Want::Open(Some(slot))) {
             return Some(need.place);
         }
@@ -147,20 +141,57 @@ impl Recorder<'_> {
         Some(self.table.number(&place, None))
     }
 
-    /// Both sides of `and` and `or` are scopes of their own.
-    fn branch(&mut self, branch: &Branch) -> Vec<Vec<Need>> {
+    /// `a and b and c`, which OPA has as `(a and b) and c`: the conditions of all operands but the last are put together
+    /// first.
+    fn all_of(&mut self, branches: &[Branch]) {
+        let outer = self.visible();
+        let mut found: Vec<_> = branches.iter().map(|branch| self.branch(branch, &outer)).collect();
+        let last = found.pop().unwrap_or_default();
+        let left = match found.len() {
+            1 => found.pop().unwrap_or_default(),
+            _ => self.inner(&outer, |inner| found.into_iter().for_each(|part| inner.require(part))),
+        };
+        self.require(left);
+        self.require(last);
+    }
+
+    /// `a or b or c`. One operand without conditions, and too many alternatives, leave nothing to ask for.
+    fn any_of(&mut self, branches: &[Branch]) {
+        let outer = self.visible();
+        let mut alternatives = Vec::new();
+        for branch in branches {
+            let found = self.branch(branch, &outer);
+            if found.is_empty() || alternatives.len() > MOST_ALTERNATIVES {
+                return;
+            }
+            alternatives.extend(found);
+        }
+        self.require(alternatives);
+    }
+
+    /// The conditions that the bodies inside this one know.
+    fn visible(&self) -> Rc<[Need]> {
+        self.needs.own.iter().chain(&*self.outer).cloned().collect()
+    }
+
+    /// The alternatives of an operand of `and` or `or`, which is a scope of its own.
+    fn branch(&mut self, branch: &Branch, outer: &Rc<[Need]>) -> Vec<Vec<Need>> {
+        self.inner(outer, |inner| branch.body.iter().for_each(|statement| inner.statement(statement)))
+    }
+
+    /// The alternatives that are recorded in a scope inside this one; none where it has no conditions.
+    fn inner(&mut self, outer: &Rc<[Need]>, record: impl FnOnce(&mut Recorder<'_>)) -> Vec<Vec<Need>> {
         let mut statistics = Vec::new();
-        let outer = self.needs.own.iter().chain(&self.outer).cloned().collect();
         let mut inner = Recorder {
             book: self.book,
             rule: self.rule,
             table: &mut *self.table,
             statistics: &mut statistics,
             needs: Needs::default(),
-            outer,
+            outer: outer.clone(),
             constants: self.constants.clone(),
         };
-        branch.body.iter().for_each(|statement| inner.statement(statement));
+        record(&mut inner);
         let mut alternatives = inner.needs.alternatives();
         if matches!(alternatives.as_slice(), [only] if only.is_empty()) {
             return Vec::new();

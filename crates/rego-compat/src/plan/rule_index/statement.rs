@@ -1,5 +1,7 @@
 //! Equations and calls that say what a value has to be.
 
+use std::rc::Rc;
+
 use crate::ir::{Operand, Reference, Root, Slot};
 use crate::value::Value;
 
@@ -42,7 +44,7 @@ impl Recorder<'_> {
         match a {
             Operand::Var(slot) => {
                 if let Some(value) = self.constant(b) {
-                    self.constants.insert(*slot, value);
+                    Rc::make_mut(&mut self.constants).insert(*slot, value);
                 }
                 let Some(want) = want(b) else { return false };
                 let Some(place) = self.resolve(*slot) else { return false };

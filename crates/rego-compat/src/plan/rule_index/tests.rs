@@ -87,3 +87,40 @@ fn an_object_with_two_values_for_a_key_is_a_conflict() {
     let one = Value::from_json_str(r#"{"a": 1}"#).unwrap();
     assert_eq!(evaluate(body, r#"{"ys": [1], "b": 1}"#), Ok(Some(one)));
 }
+
+#[test]
+fn operands_of_and_and_or_are_conditions() {
+    let module = |needs: &str| {
+        let logic = "import future.keywords.and\nimport future.keywords.or";
+        let text = format!("package t\n{logic}\n{TROUBLE}\np {{ f(1) == 1; {needs} }}");
+        Module::parse("t.rego", &text, RegoVersion::V0).unwrap()
+    };
+    let fails = |needs: &str, input: &str| {
+        let program = compile(&[module(needs)], "data.t.p", &Restrictions::default()).unwrap();
+        let input = Value::from_json_str(input).unwrap();
+        match program.evaluate(&input, &Value::new_object(), &Budget::default()) {
+            Err(EvalError::Conflict { .. }) => true,
+            answer => answer.unwrap().is_some(),
+        }
+    };
+    for (needs, lacking, having) in [
+        (
+            "input.a == 1 and input.b == 2 and input.c == 3",
+            r#"{"a": 1, "b": 2, "c": 4}"#,
+            r#"{"a": 1, "b": 2, "c": 3}"#,
+        ),
+        ("input.a == 1 or input.a == 2 or input.a == 3", r#"{"a": 4}"#, r#"{"a": 3}"#),
+        (
+            "(input.a == 1 or input.a == 2) and input.b == 2 and input.c == 3",
+            r#"{"a": 3, "b": 2, "c": 3}"#,
+            r#"{"a": 2, "b": 2, "c": 3}"#,
+        ),
+    ] {
+        assert!(!fails(needs, lacking), "{needs}");
+        assert!(fails(needs, having), "{needs}");
+    }
+    // More alternatives than are kept apart are no condition, and neither are those of which one asks for nothing.
+    let many: Vec<String> = (0..40).map(|number| format!("input.a == {number}")).collect();
+    assert!(fails(&many.join(" or "), r#"{"a": 40}"#));
+    assert!(fails("input.a == 1 or input.a > 2 or input.a == 2", r#"{"a": 0}"#));
+}
