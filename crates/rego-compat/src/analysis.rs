@@ -83,7 +83,13 @@ impl Analysis {
 
     fn scanned(book: &Rulebook, groups: &[GroupId], is_open: &[bool], whole: bool) -> Self {
         let mut scan = scan::Scan::new(book, is_open);
-        groups.iter().filter_map(|id| book.groups.get(*id)).for_each(|group| scan.group(group));
+        for id in groups {
+            match book.groups.get(*id) {
+                Some(group) => scan.group(group),
+                // Left out, the host would leave out documents that the rule reads.
+                None => scan.anything(),
+            }
+        }
         scan.into_analysis(whole)
     }
 

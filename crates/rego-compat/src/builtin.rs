@@ -78,7 +78,7 @@ enum Code {
     Metered(fn(&[&Value], &Meter) -> Answer),
     /// Has no code at run time, because the planner turns calls into something else: a relation, or a constant.
     Planned,
-    /// A request to the network that this crate does not make. A call is undefined.
+    /// A request to the network that this crate does not make. A call is an error.
     Refused,
     /// Left out of this build: a feature of the crate brings it. No program is compiled that calls it.
     #[allow(dead_code, reason = "all features may be on")]
@@ -102,12 +102,29 @@ impl Builtin {
         }
     }
 
+    /// Returns true if calls are turned into something else when they are planned, so that nothing can call it by value.
+    pub(crate) const fn is_planned(&self) -> bool {
+        matches!(self.code, Code::Planned)
+    }
+
+    /// The error of a call that nothing answers: undefined, it would silence the policy.
+    #[cold]
+    fn has_no_code(&self) -> EvalError {
+        match self.code {
+            Code::Refused => EvalError::External {
+                function: self.name.to_owned(),
+                message: "rego-compat has no implementation of this function".to_owned(),
+            },
+            _ => EvalError::Internal(format!("{} has no code at run time", self.name)),
+        }
+    }
+
     /// Calls the function with arguments that all have values.
     pub(crate) fn call(&self, args: &[&Value], meter: &Meter) -> Answer {
         let (run, price) = match self.code {
             Code::Metered(run) => return run(args, meter),
             Code::Priced(run, price) => (run, price),
-            Code::Planned | Code::Refused | Code::Absent(_) => return Ok(None),
+            Code::Planned | Code::Refused | Code::Absent(_) => return Err(self.has_no_code()),
         };
         price(args, meter)?;
         match run(args) {
@@ -204,6 +221,35 @@ mod tests {
         assert_eq!(without(|code| matches!(code, Code::Refused)), ["http.send", "net.lookup_ip_addr"]);
         let planned = ["rego.metadata.chain", "rego.metadata.rule", "walk"];
         assert_eq!(without(|code| matches!(code, Code::Planned)), planned);
+    }
+
+    #[test]
+    fn functions_without_code_are_errors_and_not_undefined() {
+        let meter = Meter::new(&eval_budget::Budget::default());
+        for builtin in &table::TABLE {
+            let answer = builtin.call(&[], &meter);
+            match builtin.code {
+                Code::Refused => {
+                    let text = answer.unwrap_err().to_string();
+                    assert!(text.starts_with(builtin.name) && text.contains("no implementation"), "{text}");
+                }
+                Code::Planned | Code::Absent(_) => {
+                    assert!(matches!(answer, Err(EvalError::Internal(_))), "{}: {answer:?}", builtin.name);
+                }
+                Code::Priced(..) | Code::Metered(_) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_function_that_the_host_allows_and_nothing_implements_is_an_error() {
+        use crate::{Budget, Module, RegoVersion, Restrictions, compile};
+
+        let module = Module::parse("t.rego", "package t\np { http.send({}) }", RegoVersion::V0).unwrap();
+        let restrictions = Restrictions::default().with_disabled_builtins::<&str>([]);
+        let program = compile(&[module], "data.t.p", &restrictions).unwrap();
+        let answer = program.evaluate(&Value::Null, &Value::new_object(), &Budget::default());
+        assert!(matches!(answer, Err(EvalError::External { function, .. }) if function == "http.send"));
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub(crate) fn desugar(
     let mut lowered = Vec::with_capacity(heads.len());
     for head in &heads {
         let (Some(module), Some(globals)) = (modules.get(head.module), globals.get(head.module)) else {
+            diagnostics.push(Diagnostic::internal(format!("no module {}", head.module)));
             continue;
         };
         if let Some(rule) = head::lower(module, head, globals, &book, restrictions, diagnostics) {
@@ -47,8 +48,9 @@ pub(crate) fn desugar(
         }
     }
     for (group, rule) in lowered {
-        if let Some(group) = book.groups.get_mut(group) {
-            group.rules.push(rule);
+        match book.groups.get_mut(group) {
+            Some(group) => group.rules.push(rule),
+            None => diagnostics.push(Diagnostic::internal(format!("no group {group}"))),
         }
     }
     for group in book.groups.iter_mut().filter(|group| group.kind == Kind::Object) {

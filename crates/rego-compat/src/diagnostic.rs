@@ -69,6 +69,20 @@ pub struct Diagnostic {
     pub help: String,
 }
 
+impl Diagnostic {
+    /// A defect of this crate: no program may be compiled that lacks a part without notice.
+    pub(crate) fn internal(message: String) -> Self {
+        Self {
+            file: String::new(),
+            line: 1,
+            column: 1,
+            code: DiagnosticCode::Compile,
+            message: format!("internal error: {message}"),
+            help: "this is a defect of rego-compat".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}: {}: {}", self.file, self.line, self.column, self.code, self.message)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(
     externals: &dyn Externals,
 ) -> Result<Option<Value>, EvalError> {
     let Some(query) = &plan.query else {
-        return Ok(None);
+        return Err(EvalError::Internal("the plan has no query".to_owned()));
     };
     let context = EvalContext::new(plan, input.clone(), data.clone(), meter, externals);
     let answer = context.value(query, &[])?.map(std::borrow::Cow::into_owned);

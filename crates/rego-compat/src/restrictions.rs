@@ -97,7 +97,8 @@ impl Restrictions {
         self
     }
 
-    /// Replaces the list of refused builtins ([`DISABLED_BUILTINS`] by default).
+    /// Replaces the list of refused builtins ([`DISABLED_BUILTINS`] by default). This crate has no implementation of `http.send`
+    /// and `net.lookup_ip_addr`: where a host allows them, a call is an [`EvalError::External`](crate::EvalError::External).
     #[must_use]
     pub fn with_disabled_builtins<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.disabled_builtins = owned(names).collect();

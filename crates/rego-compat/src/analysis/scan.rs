@@ -91,6 +91,15 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Notes that everything may be read, and in any way.
+    pub(super) fn anything(&mut self) {
+        self.data_paths.insert(Vec::new());
+        self.input_paths.insert(Vec::new());
+        self.accesses.push(DataAccess { path: Vec::new(), joins: Vec::new() });
+        self.made_in.push(0);
+        self.deterministic = false;
+    }
+
     fn body(&mut self, statements: &[Statement]) -> usize {
         self.bodies = self.bodies.saturating_add(1);
         let body = self.bodies;
@@ -196,15 +205,20 @@ impl<'a> Scan<'a> {
         if self.made_in.get(access) != Some(&body) {
             return;
         }
-        let join = Join { data: self.term(data), input: self.term(input) };
+        // Without a join more is read, which is always right.
+        let (Some(data), Some(input)) = (self.term(data), self.term(input)) else { return };
         if let Some(access) = self.accesses.get_mut(access) {
-            access.joins.push(join);
+            access.joins.push(Join { data, input });
         }
     }
 
-    fn term(&self, origin: &Origin) -> Term {
-        let function = origin.function.and_then(|id| self.book.groups.get(id));
-        Term { path: origin.path.clone(), function: function.map(Group::name) }
+    /// One side of a join; `None` where its function is unknown.
+    fn term(&self, origin: &Origin) -> Option<Term> {
+        let function = match origin.function {
+            Some(id) => Some(self.book.groups.get(id)?.name()),
+            None => None,
+        };
+        Some(Term { path: origin.path.clone(), function })
     }
 
     fn operands<'o>(&mut self, operands: impl IntoIterator<Item = &'o Operand>, body: usize) {

@@ -40,6 +40,16 @@ fn a_function_stands_in_for_one_of_the_same_arguments() {
     assert_eq!(with("walk as f"), not("a relation"));
     assert_eq!(with("print as f"), not("a void function"));
     assert_eq!(with("f as http.send"), not("unsafe: \"http.send\""));
+    let replacing = |what: &str| [format!("with keyword replacing built-in function: {what}")];
+    assert_eq!(with("f as walk"), replacing("\"walk\" cannot replace a function"));
+    for metadata in ["rego.metadata.rule", "rego.metadata.chain"] {
+        assert_eq!(
+            with(&format!("{metadata} as 1")),
+            replacing(&format!("replacement of \"{metadata}\" invalid"))
+        );
+        let found = with(&format!("time.now_ns as {metadata}"));
+        assert_eq!(found[0..1], replacing(&format!("\"{metadata}\" cannot replace a function")));
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::order::{self, SlotSet};
 use super::scope::{Lowering, Origin, declarations};
 use super::term::unify;
 
-/// Lowers one rule; `None` where its head makes no sense.
+/// Lowers one rule; `None`, and a diagnostic, where the module has no such rule.
 pub(super) fn lower(
     module: &Module,
     place: &Placed,
@@ -26,7 +26,10 @@ pub(super) fn lower(
     restrictions: &Restrictions,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
-    let written = module.tree.rules.get(place.rule)?;
+    let Some(written) = module.tree.rules.get(place.rule) else {
+        diagnostics.push(Diagnostic::internal(format!("no rule {}", place.rule)));
+        return None;
+    };
     let mut lowering = Lowering::new(module, globals, book, restrictions, diagnostics, written.at);
     let asking = Place { module: place.module, rule: place.rule, otherwise: false };
     lowering.place = Some(asking);

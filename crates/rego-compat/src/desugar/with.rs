@@ -45,14 +45,17 @@ impl Lowering<'_> {
         Some(Override { target, value, function: None })
     }
 
-    /// `walk` and `print` are more than functions of their arguments.
+    /// `walk` and `print` are more than functions of their arguments; calls of `rego.metadata.rule` are not called at all.
+    /// Source: OPA `ast/compile.go`, `validateWithBuiltinTarget`.
     fn check_replaced(&mut self, replaced: Callee, written: &Term) {
-        let what = match replaced {
-            Callee::Builtin(builtin) if builtin.name == "walk" => "relation",
-            Callee::Builtin(builtin) if builtin.name == "print" => "void function",
+        let Callee::Builtin(builtin) = replaced else { return };
+        let fault = match builtin.name {
+            "walk" => "target must not be a relation".to_owned(),
+            "print" => "target must not be a void function".to_owned(),
+            name if builtin.is_planned() => format!("replacement of \"{name}\" invalid"),
             _ => return,
         };
-        let message = format!("with keyword replacing built-in function: target must not be a {what}");
+        let message = format!("with keyword replacing built-in function: {fault}");
         self.report(
             written.at,
             DiagnosticCode::Compile,
@@ -65,6 +68,15 @@ impl Lowering<'_> {
     fn check_stand_in(&mut self, function: Callee, written: &Term) {
         let Callee::Builtin(builtin) = function else { return };
         self.check_presence(builtin, written.at);
+        if builtin.is_planned() {
+            // OPA evaluates `walk` in such a place, and fails with "unsupported built-in" for the others.
+            let message = format!(
+                "with keyword replacing built-in function: \"{}\" cannot replace a function",
+                builtin.name
+            );
+            let help = "name a function of your own that calls it";
+            self.report(written.at, DiagnosticCode::Compile, message, help);
+        }
         if self.restrictions.disables(builtin.name) {
             let message = format!(
                 "with keyword replacing built-in function: target must not be unsafe: \"{}\"",

@@ -48,10 +48,10 @@ impl Candidates {
 impl Tried<'_> {
     /// Goes on to the next definition.
     pub(super) fn next(&mut self, rule: &Rule) {
-        if let Some((branches, left)) = self.left.split_at_checked(rule.branches.len()) {
-            self.branches = Some(branches);
-            self.left = left;
-        }
+        // Where nothing is known of a definition, all of its branches are tried.
+        let next = self.left.split_at_checked(rule.branches.len());
+        (self.branches, self.left) =
+            next.map_or((None, [].as_slice()), |(branches, left)| (Some(branches), left));
     }
 
     /// Returns true if a branch of this definition is tried.
@@ -129,20 +129,23 @@ impl EvalContext<'_> {
         args: &'a [Value],
     ) -> Result<Option<&'a Value>, EvalError> {
         match group.places.get(place) {
-            Some(place) => Ok(self.found_at(place, args)),
+            Some(place) => self.found_at(place, args),
             None => Err(missing("place", place)),
         }
     }
 
-    fn found_at<'a>(&'a self, place: &Place, args: &'a [Value]) -> Option<&'a Value> {
+    fn found_at<'a>(&'a self, place: &Place, args: &'a [Value]) -> Result<Option<&'a Value>, EvalError> {
         let root = match place.root {
             PlaceRoot::Input => &self.input,
             PlaceRoot::Data => &self.data,
-            PlaceRoot::Argument(argument) => args.get(argument)?,
+            PlaceRoot::Argument(argument) => match args.get(argument) {
+                Some(arg) => arg,
+                None => return Err(missing("argument", argument)),
+            },
         };
         let lookup = if place.root == PlaceRoot::Data { self.lookup_below(&Expr::Data) } else { lookup::get };
         let found = place.path.iter().try_fold(root, lookup);
-        found.filter(|value| !matches!(value, Value::Undefined))
+        Ok(found.filter(|value| !matches!(value, Value::Undefined)))
     }
 
     fn is_wanted(&self, value: &Value, want: &Want) -> Result<bool, EvalError> {

@@ -38,7 +38,8 @@ impl EvalContext<'_> {
                 self.call(call.callee, args)?.map(Cow::Owned)
             }
             Expr::Invariant(invariant) => self.invariant(invariant)?,
-            Expr::Const(_) | Expr::Slot(_) | Expr::Input | Expr::Undefined => None,
+            Expr::Slot(slot) => return Err(missing("variable", *slot)),
+            Expr::Const(_) | Expr::Input | Expr::Undefined => None,
         })
     }
 

@@ -16,7 +16,7 @@ impl EvalContext<'_> {
     pub(super) fn place<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Place<'a> {
         match expr {
             Expr::Const(value) => Some(Some(value)),
-            Expr::Slot(slot) => Some(frame.get(*slot).and_then(defined)),
+            Expr::Slot(slot) => frame.get(*slot).map(defined),
             Expr::Input => Some(defined(&self.input)),
             Expr::Rule(group) => self.rules.get(*group)?.get().map(Option::as_ref),
             Expr::Invariant(invariant) => self.invariants.get(invariant.id)?.get().map(Option::as_ref),

@@ -5,7 +5,7 @@ use crate::value::Value;
 use crate::builtin;
 use crate::error::EvalError;
 use crate::lookup::{self, Lookup};
-use crate::plan::{Each, Every, Expr, Hop, Pattern, Search, Step};
+use crate::plan::{Each, Every, Expr, Hop, Pattern, Search, Step, missing};
 
 use super::document::Inner;
 use super::solutions::Solutions;
@@ -61,8 +61,7 @@ impl EvalContext<'_> {
             None => self.value(expr, frame)?.map(std::borrow::Cow::into_owned),
         };
         let Some(value) = value else { return Ok(false) };
-        bind(slot, value, frame);
-        Ok(true)
+        bind(slot, value, frame).map(|()| true)
     }
 
     fn take_apart(&self, expr: &Expr, pattern: &Pattern, frame: &mut Frame) -> Result<bool, EvalError> {
@@ -92,10 +91,7 @@ impl EvalContext<'_> {
         match pattern {
             Pattern::Any => Ok(true),
             Pattern::Truthy => Ok(!matches!(value, Value::Bool(false))),
-            Pattern::Bind(slot) => {
-                bind(*slot, value.clone(), frame);
-                Ok(true)
-            }
+            Pattern::Bind(slot) => bind(*slot, value.clone(), frame).map(|()| true),
             Pattern::Equal(expr) => match self.place(expr, frame) {
                 Some(found) => found.map_or(Ok(false), |other| self.equals(value, other)),
                 None => self.value(expr, frame)?.map_or(Ok(false), |other| self.equals(value, &other)),
@@ -180,8 +176,8 @@ impl EvalContext<'_> {
         let mut solutions = Solutions::default();
         children(&domain, &mut |key, value| {
             self.meter.spend(1)?;
-            bind(every.key, key.into_owned(), frame);
-            bind(every.value, value.clone(), frame);
+            bind(every.key, key.into_owned(), frame)?;
+            bind(every.value, value.clone(), frame)?;
             solutions.tried(self.any(&every.body, frame).map(|holds| {
                 all = holds;
                 if holds { Flow::Continue } else { Flow::Stop }
@@ -353,9 +349,13 @@ struct OpenPath<'e> {
 }
 
 #[inline]
-pub(super) fn bind(slot: usize, value: Value, frame: &mut Frame) {
-    if let Some(place) = frame.get_mut(slot) {
-        *place = value;
+pub(super) fn bind(slot: usize, value: Value, frame: &mut Frame) -> Result<(), EvalError> {
+    match frame.get_mut(slot) {
+        Some(place) => {
+            *place = value;
+            Ok(())
+        }
+        None => Err(missing("variable", slot)),
     }
 }
 

@@ -7,7 +7,10 @@ use super::*;
 use crate::externals::Silent;
 use crate::ir::Kind;
 
-use crate::plan::{Branch, Call, Callee, Conditions, Expr, Group, Node, Rule};
+use crate::plan::{
+    Branch, Call, Callee, Check, Conditions, Every, Expr, Get, Group, Node, Override, Pattern, Place,
+    PlaceRoot, Replacement, Rule, Step, Target, Want,
+};
 
 fn answer(plan: &Plan) -> Result<Option<Value>, EvalError> {
     run(plan, &Value::Null, &Value::new_object(), &Meter::new(&Budget::default()), &Silent)
@@ -48,26 +51,75 @@ fn packages_with_broken_parts_are_internal_errors() {
     }
 }
 
-#[test]
-fn a_rule_index_that_looks_at_no_place_is_an_internal_error() {
-    let branch = Branch {
-        body: Vec::new(),
-        keys: Vec::new(),
-        value: Expr::Const(Value::from(true)),
-        element: false,
-        conditions: Some(Conditions { defined: vec![7], ..Conditions::default() }),
-        spot: None,
-    };
-    let group = Group {
+/// A rule `p` with one body, a slot, and conditions.
+fn group(body: Vec<Step>, conditions: Option<Conditions>) -> Group {
+    let value = Expr::Const(Value::from(true));
+    let branch = Branch { body, keys: Vec::new(), value, element: false, conditions, spot: None };
+    Group {
         path: vec!["t".into(), "p".into()],
         kind: Kind::Complete,
-        rules: vec![Rule { args: Vec::new(), slots: 0, branches: vec![branch] }],
+        rules: vec![Rule { args: Vec::new(), slots: 1, branches: vec![branch] }],
         default: None,
         settled: true,
         exact: true,
-        places: Vec::new(),
+        places: vec![Place { root: PlaceRoot::Argument(7), path: Vec::new() }],
         agreed: Vec::new(),
-    };
-    let result = answer(&Plan { groups: vec![group], ..asks(Expr::Rule(0)) });
+    }
+}
+
+#[test]
+fn a_rule_index_that_looks_at_no_place_is_an_internal_error() {
+    let nowhere = Conditions { defined: vec![7], ..Conditions::default() };
+    let check = Check { place: 0, wants: vec![Want::Scalar(Value::Null)] };
+    let no_argument = Conditions { alternatives: vec![vec![check]], ..Conditions::default() };
+    for conditions in [nowhere, no_argument] {
+        let result =
+            answer(&Plan { groups: vec![group(Vec::new(), Some(conditions))], ..asks(Expr::Rule(0)) });
+        assert!(is_internal(&result), "{result:?}");
+    }
+}
+
+#[test]
+fn a_plan_without_query_is_an_internal_error() {
+    let result = answer(&Plan::default());
     assert!(is_internal(&result), "{result:?}");
+}
+
+#[test]
+fn variables_that_do_not_exist_are_internal_errors() {
+    let constant = || Expr::Const(Value::from(vec![Value::Null]));
+    let get = |base, key| Expr::Get(Box::new(Get { base, path: vec![key] }));
+    let every = |key, value| {
+        Step::Every(Box::new(Every { domain: constant(), key, value, body: vec![Step::Test(constant())] }))
+    };
+    for step in [
+        Step::Test(Expr::Slot(7)),
+        Step::Test(get(Expr::Slot(7), constant())),
+        Step::Test(get(constant(), Expr::Slot(7))),
+        Step::Test(Expr::Array(vec![Expr::Slot(7)])),
+        Step::Let(7, constant()),
+        Step::Match(constant(), Pattern::Bind(7)),
+        Step::Match(constant(), Pattern::Array(vec![Pattern::Bind(7)])),
+        Step::Match(constant(), Pattern::Equal(Expr::Slot(7))),
+        every(7, 0),
+        every(0, 7),
+    ] {
+        let text = format!("{step:?}");
+        let result = answer(&Plan { groups: vec![group(vec![step], None)], ..asks(Expr::Rule(0)) });
+        assert!(is_internal(&result), "{text}: {result:?}");
+    }
+}
+
+#[test]
+fn a_replaced_function_that_does_not_exist_is_an_internal_error() {
+    let nowhere = || Callee::Function(7);
+    let value = || Replacement::Value(Expr::Const(Value::Null));
+    let call =
+        || Expr::Call(Box::new(Call { callee: Callee::Function(0), args: vec![Expr::Const(Value::Null)] }));
+    for (target, value) in [(nowhere(), value()), (Callee::Function(0), Replacement::Call(nowhere()))] {
+        let with = Override { target: Target::Call(target), value };
+        let step = Step::With(vec![with], vec![Step::Test(call())]);
+        let result = answer(&Plan { groups: vec![group(vec![step], None)], ..asks(Expr::Rule(0)) });
+        assert!(is_internal(&result), "{result:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use crate::value::Value;
 
 use crate::error::EvalError;
-use crate::plan::{Override, Replacement, Target};
+use crate::plan::{Callee, Override, Replacement, Target, missing};
 
 use super::context::Mock;
 use super::{EvalContext, Frame};
@@ -28,6 +28,9 @@ impl EvalContext<'_> {
 
     fn replace(&mut self, target: &Target, by: Mock) -> Result<(), EvalError> {
         match (target, by) {
+            (Target::Call(Callee::Function(id)), _) if self.plan.groups.get(*id).is_none() => {
+                Err(missing("rule", *id))
+            }
             (Target::Call(callee), mock) => {
                 self.mocks.push((*callee, mock));
                 Ok(())
@@ -54,5 +57,8 @@ fn set_at(document: &mut Value, path: &[Value], value: Value) -> Result<(), Eval
     }
     let pairs = document.as_object_mut().map_err(|error| EvalError::Internal(error.to_string()))?;
     let place = pairs.get_or_insert_with(key.clone(), || Value::Undefined);
-    place.map_or(Ok(()), |place| set_at(place, rest, value))
+    match place {
+        Some(place) => set_at(place, rest, value),
+        None => Err(EvalError::Internal(format!("an object lost its key {key}"))),
+    }
 }

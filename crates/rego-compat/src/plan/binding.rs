@@ -121,7 +121,7 @@ impl Binder<'_> {
                 None if names.is_empty() && node.children.is_empty() => return (Expr::Data, path),
                 None => {
                     let known = self.nodes.get(&names).copied();
-                    return (known.map_or(Expr::Data, Expr::Package), rest);
+                    return (Expr::Package(known.unwrap_or(NOWHERE)), rest);
                 }
             }
         }
@@ -143,28 +143,61 @@ impl Binder<'_> {
     /// A call whose arguments are closed.
     pub(super) fn call(&self, callee: ir::Callee, args: &[Operand]) -> Expr {
         let args: Vec<Expr> = args.iter().map(|arg| self.expr(arg)).collect();
-        match self.callee(callee) {
-            Some(Callee::Builtin(builtin)) => Expr::Builtin(Box::new(BuiltinCall { builtin, args })),
-            Some(Callee::Function(group)) if args.is_empty() => Expr::Rule(group),
-            Some(callee) => Expr::Call(Box::new(Call { callee, args })),
-            None => Expr::Undefined,
+        match Self::callee(callee) {
+            Callee::Builtin(builtin) => Expr::Builtin(Box::new(BuiltinCall { builtin, args })),
+            Callee::Function(group) if args.is_empty() => Expr::Rule(group),
+            callee => Expr::Call(Box::new(Call { callee, args })),
         }
     }
 
-    pub(super) fn callee(&self, callee: ir::Callee) -> Option<Callee> {
+    /// The target of a call; no program is compiled that calls an unknown one.
+    pub(super) const fn callee(callee: ir::Callee) -> Callee {
         match callee {
-            ir::Callee::Builtin(builtin) => Some(Callee::Builtin(builtin)),
-            ir::Callee::Function(group) => Some(Callee::Function(group)),
-            ir::Callee::External(index) => Some(Callee::External(index)),
-            ir::Callee::Hook(hook) => Some(Callee::Hook(hook)),
-            ir::Callee::Unknown => None,
+            ir::Callee::Builtin(builtin) => Callee::Builtin(builtin),
+            ir::Callee::Function(group) => Callee::Function(group),
+            ir::Callee::External(index) => Callee::External(index),
+            ir::Callee::Hook(hook) => Callee::Hook(hook),
+            ir::Callee::Unknown => Callee::Function(NOWHERE),
         }
     }
 }
+
+/// The number of no rule and no package: using it is an internal error, see [`super::missing`], and never undefined.
+const NOWHERE: usize = usize::MAX;
 
 fn name_of(operand: &Operand) -> Option<Name> {
     match operand {
         Operand::Const(crate::value::Value::String(text)) => Some(Name::from(&**text)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::plan::missing;
+
+    #[test]
+    fn what_the_plan_lacks_is_planned_as_an_error() {
+        let rule = ir::Node { group: Some(0), ..ir::Node::default() };
+        let package = ir::Node { children: [("p".into(), rule)].into(), group: None };
+        let tree = ir::Node { children: [("t".into(), package)].into(), group: None };
+        let book = Rulebook { tree, ..Rulebook::default() };
+        let nodes = HashMap::new();
+        let binder = Binder {
+            book: &book,
+            nodes: &nodes,
+            bound: SlotSet::default(),
+            slots: 0,
+            source: None,
+            marks: None,
+        };
+        let path = vec![Operand::Const("t".into())];
+        let reference = Operand::Ref(Box::new(Reference { root: Root::Data, path, at: Pos::default() }));
+        assert!(matches!(binder.expr(&reference), Expr::Package(NOWHERE)));
+        assert!(matches!(binder.call(ir::Callee::Unknown, &[]), Expr::Rule(NOWHERE)));
+        assert!(missing("rule", NOWHERE).to_string().starts_with("internal error"));
     }
 }

@@ -210,7 +210,7 @@ impl Binder<'_> {
             self.maybe_negated(statement, steps);
             return;
         }
-        let overrides = statement.with.iter().filter_map(|with| self.replacement(with)).collect();
+        let overrides = statement.with.iter().map(|with| self.replacement(with)).collect();
         let mut inner = Vec::new();
         self.maybe_negated(statement, &mut inner);
         steps.push(Step::With(overrides, inner));
@@ -228,17 +228,17 @@ impl Binder<'_> {
         steps.push(Step::Not(inner, Search::First));
     }
 
-    fn replacement(&self, with: &ir::Override) -> Option<Override> {
+    fn replacement(&self, with: &ir::Override) -> Override {
         let target = match &with.target {
             ir::Target::Input(path) => Target::Input(path.clone()),
             ir::Target::Data(path) => Target::Data(path.clone()),
-            ir::Target::Call(callee) => Target::Call(self.callee(*callee)?),
+            ir::Target::Call(callee) => Target::Call(Self::callee(*callee)),
         };
         let value = match with.function {
-            Some(callee) => Replacement::Call(self.callee(callee)?),
+            Some(callee) => Replacement::Call(Self::callee(callee)),
             None => Replacement::Value(self.expr(&with.value)),
         };
-        Some(Override { target, value })
+        Override { target, value }
     }
 
     fn action(&mut self, action: &Action, steps: &mut Vec<Step>) {
