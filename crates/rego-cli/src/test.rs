@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use regex::Regex;
+use go_compat::regexp::{self, Regex};
 use rego_compat::{Coverage, EvalError, Externals, Outcome, Suite, Test, Value};
 
 use crate::command_error::{self, CommandError, MAX_ERRORS};
@@ -33,7 +33,7 @@ pub struct TestArgs {
     /// Modules, JSON and YAML, or folders with everything below them.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
-    /// Run only tests whose full name, such as `data.lib.test_x`, matches this regex.
+    /// Run only tests whose full name, such as `data.lib.test_x`, matches this regex, in the syntax of Go.
     #[arg(long, short, value_name = "REGEX")]
     pub run: Option<String>,
     /// Show every test, those that passed too.
@@ -161,8 +161,8 @@ impl Ready {
             compiling(&command_error::of_diagnostics(&diagnostics, args.max_errors))
         })?;
         let data = Value::from_json_str(&sources.data()).map_err(|error| format!("{error}\n"))?;
-        let filter = args.run.as_deref().map(Regex::new).transpose();
-        let filter = filter.map_err(|error| format!("error parsing regexp: {error}\n"))?;
+        let filter = args.run.as_deref().map(regexp::compile).transpose();
+        let filter = filter.map_err(|error| format!("{error}\n"))?.map(|pattern| (*pattern.regex).clone());
         let timeout = args.timeout.filter(|time| !time.is_zero()).unwrap_or(TIMEOUT);
         Ok(Self { suite, data, filter, timeout })
     }

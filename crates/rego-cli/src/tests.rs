@@ -37,3 +37,24 @@ fn ci_systems_get_junit() {
     assert!(text.contains("<testcase name=\"test_yes\" classname=\"data.a\""), "{text}");
     assert!(text.contains("a_test.rego:5: the test does not hold"), "{text}");
 }
+
+#[test]
+fn tests_are_selected_by_a_regex_of_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a_test.rego");
+    std::fs::write(&file, "package a[\"\u{e9}\"]\n\ntest_yes if true\n\ntest_no if false\n").unwrap();
+    let run = |pattern: &str| {
+        let words = ["rego", "test", "-v", file.to_str().unwrap(), "--run", pattern];
+        let args = Line::try_parse_from(words).unwrap().args;
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = rego(&args, &mut std::io::empty(), &mut out, &mut err);
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    };
+    let (code, out, _) = run(r"\Q.test_yes\E$");
+    assert!(code == 0 && out.contains("test_yes") && !out.contains("test_no"), "{code} {out}");
+    // `\w` is ASCII in Go.
+    let (code, out, _) = run(r#"\["\w+"\]"#);
+    assert!(code == 0 && !out.contains("test_"), "{code} {out}");
+    let (code, _, err) = run("a(?=b)");
+    assert_eq!((code, &*err), (1, "error parsing regexp: invalid or unsupported Perl syntax: `(?=`\n"));
+}
