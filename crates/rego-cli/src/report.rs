@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use data_encoding::BASE64;
-use rego_compat::{Case, EvalError, Outcome, Test};
+use rego_compat::{EvalError, Outcome, Test, TestCase};
 
 use crate::command_error::{CommandError, Place};
 use crate::{duration, json};
@@ -26,7 +26,7 @@ impl Ran<'_> {
         !self.test.skipped && self.outcome.as_ref().is_ok_and(|outcome| !outcome.passed)
     }
 
-    fn cases(&self) -> &[Case] {
+    fn cases(&self) -> &[TestCase] {
         self.outcome.as_ref().map_or(&[], |outcome| &outcome.cases)
     }
 
@@ -88,7 +88,7 @@ impl Tally {
     }
 
     /// Only cases without cases below them count.
-    fn case(&mut self, case: &Case) {
+    fn case(&mut self, case: &TestCase) {
         if case.cases.is_empty() {
             self.count(case.passed);
         } else {
@@ -151,11 +151,11 @@ fn show(ran: &[&Ran<'_>], verbose: bool) -> String {
     out
 }
 
-fn case_word(case: &Case) -> &'static str {
+fn case_word(case: &TestCase) -> &'static str {
     if case.passed { "PASS" } else { "FAIL" }
 }
 
-fn cases(cases_below: &[Case], depth: usize, verbose: bool, out: &mut String) {
+fn cases(cases_below: &[TestCase], depth: usize, verbose: bool, out: &mut String) {
     for case in cases_below {
         if verbose || !case.passed {
             out.push_str(&format!("{}{}: {}\n", "  ".repeat(depth), case.name, case_word(case)));
@@ -165,7 +165,7 @@ fn cases(cases_below: &[Case], depth: usize, verbose: bool, out: &mut String) {
 }
 
 /// Each failed case with the names above it.
-fn lineages<'c>(below: &'c [Case], above: &mut Vec<&'c str>, out: &mut String) {
+fn lineages<'c>(below: &'c [TestCase], above: &mut Vec<&'c str>, out: &mut String) {
     for case in below.iter().filter(|case| !case.passed) {
         above.push(&case.name);
         if case.cases.is_empty() {
@@ -211,7 +211,7 @@ fn error_json(error: &CommandError) -> String {
     json::object(fields)
 }
 
-fn cases_json(cases: &[Case]) -> String {
+fn cases_json(cases: &[TestCase]) -> String {
     json::object(cases.iter().map(|case| {
         let mut fields = Vec::new();
         if !case.name.is_empty() {

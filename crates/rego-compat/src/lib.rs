@@ -54,6 +54,6 @@ pub use parser::RegoVersion;
 pub use program::{Function, Program, compile};
 pub use query::{Expression, Query, QueryScope, Solution};
 pub use restrictions::{Bounds, DISABLED_BUILTINS, Restrictions};
-pub use suite::{Case, Coverage, FileCoverage, Outcome, Range, Suite, Test};
+pub use suite::{Coverage, FileCoverage, Outcome, Range, Suite, Test, TestCase};
 pub use suspend::{AsyncExternals, EvalProgress, Request, Response, Suspended};
 pub use value::{Array, Number, Object, Set, Value, ValueError};

@@ -24,7 +24,7 @@ use crate::plan::{self, Plan, Queried};
 use crate::restrictions::Restrictions;
 use eval_budget::Budget;
 
-pub use case::Case;
+pub use case::TestCase;
 pub use coverage::{Coverage, FileCoverage, Range};
 
 /// Modules with their tests, compiled. Immutable, cheap to clone, `Send + Sync`.
@@ -77,7 +77,7 @@ pub struct Outcome {
     /// The rule is `true`, or all its cases are.
     pub passed: bool,
     /// The cases of a rule with cases (`test_x[name] if …`), by name.
-    pub cases: Vec<Case>,
+    pub cases: Vec<TestCase>,
 }
 
 impl Suite {

@@ -14,13 +14,13 @@ use super::Outcome;
 
 /// A case of a test, or a group of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Case {
+pub struct TestCase {
     /// The key it stands under.
     pub name: String,
     /// It held, and so did all cases below it.
     pub passed: bool,
     /// Cases below it, by name.
-    pub cases: Vec<Case>,
+    pub cases: Vec<TestCase>,
 }
 
 /// Makes the rules of a test announce their cases.
@@ -88,11 +88,11 @@ pub(super) fn outcome(value: &Value, announced: &[Vec<Value>]) -> Outcome {
     Outcome { passed, cases }
 }
 
-fn of_value(value: &Value) -> Vec<Case> {
+fn of_value(value: &Value) -> Vec<TestCase> {
     let Value::Object(pairs) = value else {
         return Vec::new();
     };
-    let mut cases: Vec<Case> = pairs
+    let mut cases: Vec<TestCase> = pairs
         .iter()
         .map(|(key, value)| {
             let cases = of_value(value);
@@ -100,7 +100,7 @@ fn of_value(value: &Value) -> Vec<Case> {
                 Value::Object(_) => cases.iter().all(|case| case.passed),
                 other => *other == Value::from(true),
             };
-            Case { name: name(key), passed, cases }
+            TestCase { name: name(key), passed, cases }
         })
         .collect();
     cases.sort_by(|a, b| a.name.cmp(&b.name));
@@ -108,14 +108,14 @@ fn of_value(value: &Value) -> Vec<Case> {
 }
 
 /// Adds an announced case unless it is there; answers whether it holds.
-fn add(cases: &mut Vec<Case>, names: &[String]) -> bool {
+fn add(cases: &mut Vec<TestCase>, names: &[String]) -> bool {
     let Some((name, rest)) = names.split_first() else {
         return true;
     };
     let place = match cases.binary_search_by(|case| case.name.cmp(name)) {
         Ok(place) => place,
         Err(place) => {
-            cases.insert(place, Case { name: name.clone(), passed: false, cases: Vec::new() });
+            cases.insert(place, TestCase { name: name.clone(), passed: false, cases: Vec::new() });
             place
         }
     };
