@@ -34,6 +34,7 @@ pub(super) fn order(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -
     let placed = place(body, given, found).into_iter();
     placed
         .map(|(mut statement, own)| {
+            // A body inside sees what the statements in front of it gave values to: in `x := 1; not f(x)` it knows `x`.
             order_nested(&mut statement, &known, found);
             known.union(&own);
             statement
@@ -49,7 +50,7 @@ struct Waiting {
     closed: SlotSet,
 }
 
-/// The statements in order, each with the variables it mentions.
+/// Returns the statements in order, each with the variables it mentions.
 fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<(Statement, SlotSet)> {
     let mut body_vars = SlotSet::default();
     let own: Vec<SlotSet> = body.iter().map(own_vars).collect();
@@ -59,6 +60,7 @@ fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<(Stat
         .zip(own)
         .map(|(statement, vars)| Some(wait(statement, vars, &body_vars, given)))
         .collect();
+    // What has a value already and is not mentioned here decides nothing, and would only make the sets larger.
     let mut safe = body_vars.clone();
     safe.intersect(given);
     let mut ordered = Vec::with_capacity(waiting.len());
@@ -70,12 +72,15 @@ fn place(body: Vec<Statement>, given: &SlotSet, found: &mut Unsafe) -> Vec<(Stat
             Some(mut made_safe) => {
                 made_safe.subtract(&safe);
                 safe.union(&made_safe);
+                // Statements that were passed over for one of these may be placed now.
                 rounds.placed(at, &made_safe);
                 ordered.push((item.statement, item.vars));
             }
             None => *place = Some(item),
         }
     }
+    // What is left reads a variable that nothing gives a value to. It stays in the body, so that the checks behind this one
+    // see all of it; what the statement itself would give a value to is not reported.
     for item in waiting.into_iter().flatten() {
         let mut missing = item.vars.clone();
         missing.union(&item.closed);
@@ -98,6 +103,8 @@ struct Rounds {
 
 impl Rounds {
     fn new(waiting: &[Option<Waiting>]) -> Self {
+        // In `a := 1; b > 1; b := a` the users are (a, 0), (a, 2), (b, 1), (b, 2). Statement 0 makes `a` safe, so 2 can be
+        // placed in this round; that makes `b` safe, and 1, which is in front of it, is placed in the next: 0, 2, 1.
         let mut users = Vec::new();
         let mut now = SlotSet::default();
         for (at, item) in (0u32..).zip(waiting) {
@@ -120,7 +127,7 @@ impl Rounds {
         usize::try_from(first).ok()
     }
 
-    /// A statement was placed: those behind it that mention what it made safe are seen in this round still.
+    /// Puts the statements on the list that mention what a placed one made safe: those behind it in this round, others in the next.
     fn placed(&mut self, at: usize, made_safe: &SlotSet) {
         for slot in made_safe.iter() {
             let from = self.users.partition_point(|(used, _)| *used < slot);
@@ -151,7 +158,7 @@ fn wait(statement: Statement, vars: SlotSet, body_vars: &SlotSet, given: &SlotSe
 fn ready(item: &Waiting, safe: &SlotSet) -> Option<SlotSet> {
     let made = outputs(&item.statement, safe);
     if !item.closed.is_empty() && item.closed == made {
-        // A comprehension over the very variable it is assigned to.
+        // A comprehension over the very variable it is assigned to: `x := [y | y := x[_]]`.
         return None;
     }
     let mut missing = item.vars.clone();
@@ -215,6 +222,7 @@ fn order_operand(operand: &mut Operand, known: &SlotSet, found: &mut Unsafe) {
 
 fn order_collect(collect: &mut Collect, known: &SlotSet, found: &mut Unsafe) {
     collect.body = order(std::mem::take(&mut collect.body), known, found);
+    // The head is computed where the body holds, so it may read what the body gives values to.
     let mut given = known.clone();
     for statement in &collect.body {
         bound_by(statement, &mut given);

@@ -88,6 +88,7 @@ pub(super) fn build(book: &Rulebook, group: &ir::Group, planned: &mut Group) {
             needs.push(record::needs(book, rule, branch, &mut table));
         }
     }
+    // Only now are all places known, and how many definitions need each: that decides in which order they are asked.
     let levels = table.levels(&needs);
     planned.agreed = level::agreed(&planned.rules);
     let branches = planned.rules.iter_mut().flat_map(|rule| &mut rule.branches);

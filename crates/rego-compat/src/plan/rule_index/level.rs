@@ -29,9 +29,10 @@ pub(super) struct Need {
 }
 
 impl Needs {
-    /// Every set of needs that leads to the definition. Past the bound the alternatives are dropped, which only
+    /// Returns every set of needs that leads to the definition. Past the bound the alternatives are dropped, which only
     /// lets more definitions be tried.
     pub(super) fn alternatives(&self) -> Vec<Vec<Need>> {
+        // `x; a or b; c or d` is [x a c], [x a d], [x b c] and [x b d].
         let mut alternatives = vec![self.own.clone()];
         for parts in &self.either {
             if alternatives.len().saturating_mul(parts.len()) > MOST_ALTERNATIVES {
@@ -93,9 +94,14 @@ impl Table {
         self.places.into_iter().map(|(place, _)| place).collect()
     }
 
-    /// The places in the order they are asked: first those that a definition needs one value of, then those that
+    /// Returns the places in the order they are asked: first those that a definition needs one value of, then those that
     /// many definitions need, then those that are written first.
     pub(super) fn levels(&self, needs: &[Needs]) -> Levels {
+        // Of `allow if { input.name == "a"; input.kind == "Pod" }` and `allow if { input.kind == "Job" }`, OPA makes a tree
+        // whose first level is `input.kind`, because two definitions need it:
+        //     input.kind = "Pod" -> input.name = "a" -> first definition
+        //     input.kind = "Job" -> second definition
+        // Here each definition keeps its own way down: [kind = "Pod", name = "a"] and [kind = "Job"].
         let mut sorted: Vec<usize> = (0..self.places.len())
             .filter(|place| self.statistics.get(*place).is_some_and(|known| known.count > 0))
             .collect();
@@ -135,6 +141,7 @@ impl Levels {
         let defined: Vec<usize> = self.unvalued.iter().copied().filter(|place| reads(*place)).collect();
         let mut asked: Vec<Vec<Check>> =
             alternatives.iter().map(|alternative| self.checks(alternative)).collect();
+        // An alternative without checks always holds, so the others decide nothing.
         if asked.iter().any(Vec::is_empty) {
             asked.clear();
         }
@@ -162,6 +169,7 @@ impl Levels {
             if wants.iter().any(|want| !matches!(want, Want::Open(_))) {
                 wants.retain(|want| !matches!(want, Want::Open(_)));
             }
+            // Behind one of several arrays or ends of texts, OPA's tree has no further levels.
             let several = wants.len() > 1 && !wants.iter().any(|want| matches!(want, Want::Open(_)));
             let last =
                 several && (left == 0 || wants.iter().any(|want| is_affix(want) || is_composite(want)));
@@ -199,7 +207,7 @@ fn one_end(wants: Vec<Want>) -> Vec<Want> {
     }
 }
 
-/// The value of each definition with its branches, numbered, where it is written out: definitions of one number agree.
+/// Returns the value of each definition with its branches, numbered, where it is written out: definitions of one number agree.
 pub(super) fn agreed(rules: &[Rule]) -> Vec<Option<usize>> {
     let mut known: Vec<&Value> = Vec::new();
     let mut agreed = Vec::new();

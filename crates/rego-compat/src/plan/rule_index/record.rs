@@ -16,6 +16,7 @@ pub(super) fn needs(book: &Rulebook, rule: &Rule, branch: &Definition, table: &m
     if branch.body.iter().any(tells) {
         return Needs::default();
     }
+    // The statistics are those of whole definitions: operands of `and` and `or` count into their own, which are dropped.
     let mut statistics = std::mem::take(&mut table.statistics);
     let mut recorder = Recorder {
         book,
@@ -57,11 +58,13 @@ pub(super) struct Recorder<'a> {
 
 impl Recorder<'_> {
     fn statement(&mut self, statement: &Statement) {
+        // `not input.a == 1` also holds without `input.a`, and under `with` it may be another input: OPA looks at neither.
         if statement.negated || !statement.with.is_empty() {
             return;
         }
         match &statement.action {
             Action::Term(Operand::Ref(reference)) => {
+                // `input.a` alone: it has to be there. `data.d[k]` with a known `k`: `d` has to have that key.
                 let reference = self.plugged(reference);
                 if !self.key_of_collection(&reference)
                     && let Some(place) = self.place(&reference, &reference.path)
@@ -79,7 +82,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// The reference with constants in place of the variables that have them.
+    /// Returns the reference with constants in place of the variables that have them.
     pub(super) fn plugged(&self, reference: &Reference) -> Reference {
         let plug = |part: &Operand| match part {
             Operand::Var(slot) => match self.constants.get(slot) {
@@ -92,7 +95,7 @@ impl Recorder<'_> {
         Reference { root: reference.root, path, at: reference.at }
     }
 
-    /// The place of a reference with known keys into the input or plain data.
+    /// Returns the place of a reference with known keys into the input or plain data.
     pub(super) fn place(&mut self, reference: &Reference, path: &[Operand]) -> Option<Place> {
         let mut place = match reference.root {
             Root::Input => Place { root: PlaceRoot::Input, path: Vec::new() },
@@ -109,7 +112,7 @@ impl Recorder<'_> {
         self.is_plain(&place).then_some(place)
     }
 
-    /// Returns true if no rule has a say in the value of a place, and it is not an argument.
+    /// Returns true if the value of a place does not depend on a rule, and it is not an argument.
     pub(super) fn is_plain(&self, place: &Place) -> bool {
         match place.root {
             PlaceRoot::Input => true,
@@ -129,7 +132,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// The place whose value a variable has.
+    /// Returns the place whose value a variable has.
     pub(super) fn resolve(&mut self, slot: Slot) -> Option<usize> {
         let known = self.needs.own.iter().chain(&*self.outer);
         if let Some(need) = { known }.find(|need| need.want == Want::Open(Some(slot))) {
@@ -141,7 +144,7 @@ impl Recorder<'_> {
         Some(self.table.number(&place, None))
     }
 
-    /// `a and b and c`, which OPA has as `(a and b) and c`: the conditions of all operands but the last are put together
+    /// Records `a and b and c`, which OPA has as `(a and b) and c`: the conditions of all operands but the last are put together
     /// first.
     fn all_of(&mut self, branches: &[Branch]) {
         let outer = self.visible();
@@ -155,7 +158,7 @@ impl Recorder<'_> {
         self.require(last);
     }
 
-    /// `a or b or c`. One operand without conditions, and too many alternatives, leave nothing to ask for.
+    /// Records `a or b or c`. One operand without conditions, and too many alternatives, leave nothing to ask for.
     fn any_of(&mut self, branches: &[Branch]) {
         let outer = self.visible();
         let mut alternatives = Vec::new();
@@ -169,17 +172,17 @@ impl Recorder<'_> {
         self.require(alternatives);
     }
 
-    /// The conditions that the bodies inside this one know.
+    /// Returns the conditions that the bodies inside this one know.
     fn visible(&self) -> Rc<[Need]> {
         self.needs.own.iter().chain(&*self.outer).cloned().collect()
     }
 
-    /// The alternatives of an operand of `and` or `or`, which is a scope of its own.
+    /// Returns the alternatives of an operand of `and` or `or`, which is a scope of its own.
     fn branch(&mut self, branch: &Branch, outer: &Rc<[Need]>) -> Vec<Vec<Need>> {
         self.inner(outer, |inner| branch.body.iter().for_each(|statement| inner.statement(statement)))
     }
 
-    /// The alternatives that are recorded in a scope inside this one; none where it has no conditions.
+    /// Returns the alternatives that are recorded in a scope inside this one; none where it has no conditions.
     fn inner(&mut self, outer: &Rc<[Need]>, record: impl FnOnce(&mut Recorder<'_>)) -> Vec<Vec<Need>> {
         let mut statistics = Vec::new();
         let mut inner = Recorder {
@@ -196,6 +199,7 @@ impl Recorder<'_> {
         if matches!(alternatives.as_slice(), [only] if only.is_empty()) {
             return Vec::new();
         }
+        // A variable of an operand has no value outside: `{x := input.a; x == 1} or input.b` says nothing of `x` behind it.
         for need in alternatives.iter_mut().flatten() {
             if let Want::Open(slot) = &mut need.want {
                 *slot = None;
@@ -204,7 +208,7 @@ impl Recorder<'_> {
         alternatives
     }
 
-    /// One of these has to hold; a lone one always.
+    /// Adds alternatives of which one has to hold; a lone one always has to.
     fn require(&mut self, alternatives: Vec<Vec<Need>>) {
         if let [only] = alternatives.as_slice() {
             only.iter().for_each(|need| self.insert(need.clone()));
@@ -227,6 +231,8 @@ impl Recorder<'_> {
         let mut alternation = Alternation::None;
         for other in self.needs.own.iter_mut().filter(|other| other.place == need.place) {
             seen = true;
+            // `input.a; input.a == 1; input.a == 2`: the first value takes the place of "to be there", the second stands
+            // beside the first, and OPA tries the definition for either.
             if *other == need {
                 return self.alternate(need.place, alternation);
             }
@@ -248,7 +254,7 @@ impl Recorder<'_> {
         self.needs.own.push(need);
     }
 
-    /// One of several values, or ends of a text.
+    /// Adds several values, or ends of a string, of which a place has to have one.
     ///
     /// OPA 1.22 takes a variable among constants for no value at all, so that `x in {1, y}` never holds for `y`, a
     /// defect that other versions do not have: here a variable is any value.
@@ -267,6 +273,8 @@ impl Recorder<'_> {
     }
 
     fn append(&mut self, place: usize, wants: Vec<Want>) {
+        // Each value counts, so that a place with many of them is asked first; of ends of texts, one that joins a place
+        // that is known already does not.
         let affix = wants.iter().any(is_affix);
         let known = self.needs.own.iter().filter(|other| other.place == place);
         let mut concrete = known.clone().filter(|other| !matches!(other.want, Want::Open(_))).count();

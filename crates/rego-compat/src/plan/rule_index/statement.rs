@@ -10,22 +10,24 @@ use super::level::Need;
 use super::record::{Recorder, is_scalar};
 
 impl Recorder<'_> {
-    /// `left = right`.
+    /// Records `left = right`.
     pub(super) fn equation(&mut self, left: &Operand, right: &Operand) {
         let plug = |recorder: &Self, operand: &Operand| match operand {
             Operand::Ref(reference) => Operand::Ref(Box::new(recorder.plugged(reference))),
             other => other.clone(),
         };
+        // `k := "a"; input[k] == 1` asks for `input.a`.
         let (left, right) = (plug(self, left), plug(self, right));
         if self.element(&left, &right) || self.element(&right, &left) {
             return;
         }
+        // One side is enough: in `input.a == input.b` OPA learns of neither.
         if !self.side(&left, &right) {
             self.side(&right, &left);
         }
     }
 
-    /// `collection[_] = value`.
+    /// Records `collection[_] = value`; returns false where the equation is something else.
     fn element(&mut self, collection: &Operand, value: &Operand) -> bool {
         let Operand::Ref(reference) = collection else { return false };
         let Some((Operand::Var(_) | Operand::Array(_) | Operand::Object(_) | Operand::Set(_), keys)) =
@@ -33,6 +35,7 @@ impl Recorder<'_> {
         else {
             return false;
         };
+        // `input.list[_] == 1`: whatever the key is, the collection has to have the value.
         let Some(place) = self.place(reference, keys) else { return false };
         let Some(value) = self.constant(value).filter(is_scalar) else { return false };
         self.insert_at(&place, Want::Member(value), reference);
@@ -43,6 +46,7 @@ impl Recorder<'_> {
     fn side(&mut self, a: &Operand, b: &Operand) -> bool {
         match a {
             Operand::Var(slot) => {
+                // `x = 1` alone asks for nothing, and gives statements behind it a constant.
                 if let Some(value) = self.constant(b) {
                     Rc::make_mut(&mut self.constants).insert(*slot, value);
                 }
@@ -53,6 +57,7 @@ impl Recorder<'_> {
             }
             Operand::Ref(reference) => {
                 let Some(place) = self.place(reference, &reference.path) else { return false };
+                // `x := 1; input.a == x` asks for 1; where `x` has no constant, `x` stands for the value from now on.
                 let known = match b {
                     Operand::Var(slot) => self.constants.get(slot).map(want_of),
                     _ => None,
@@ -65,7 +70,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// The constant that an operand is, or that its variable has.
+    /// Returns the constant that an operand is, or that its variable has.
     fn constant(&self, operand: &Operand) -> Option<Value> {
         match operand {
             Operand::Const(Value::Undefined) => None,
@@ -75,7 +80,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// `data.collection[key]`, whose key another place has.
+    /// Records `data.collection[key]`, whose key another place has; returns false where the reference is something else.
     pub(super) fn key_of_collection(&mut self, reference: &Reference) -> bool {
         let Some((Operand::Var(slot), keys)) = reference.path.split_last() else { return false };
         if reference.root != Root::Data {
@@ -103,7 +108,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// The place whose value a variable has, if it is in the input or plain data.
+    /// Returns the place whose value a variable has, if it is in the input or plain data.
     fn document(&mut self, operand: &Operand) -> Option<usize> {
         let Operand::Var(slot) = operand else { return None };
         let number = self.resolve(*slot)?;
@@ -112,6 +117,7 @@ impl Recorder<'_> {
     }
 
     fn membership(&mut self, element: &Operand, collection: &Operand) {
+        // `x := input.a; x in [1, 2]` asks for one of the values at `input.a`; `1 in input.list` for a member.
         if let Operand::Var(slot) = element
             && let Some(place) = self.resolve(*slot)
         {
@@ -166,7 +172,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// `glob.match` with a pattern of fixed texts and `*`. As in OPA, constants are read where they are written only.
+    /// Records `glob.match` with a pattern of fixed texts and `*`. As in OPA, constants are read where they are written only.
     fn glob(&mut self, pattern: &Operand, delimiters: &Operand, subject: &Operand) {
         let (Operand::Const(Value::String(pattern)), Operand::Const(Value::Array(delimiters))) =
             (pattern, delimiters)
@@ -178,6 +184,7 @@ impl Recorder<'_> {
             let Value::String(text) = delimiter else { return };
             between.push_str(text);
         }
+        // As `glob.match` has it: without delimiters, a dot is one.
         if delimiters.is_empty() {
             between.push('.');
         }
@@ -236,7 +243,7 @@ fn want_of_element(operand: &Operand) -> Want {
     }
 }
 
-/// A part of a pattern: any text, or one text; `None` where it is more than that.
+/// Returns a part of a pattern: any text, or one text; `None` where it is more than that.
 fn part(part: &String) -> Option<Option<Value>> {
     if part == "*" {
         return Some(None);
@@ -247,6 +254,7 @@ fn part(part: &String) -> Option<Option<Value>> {
             escaped = !escaped;
             continue;
         }
+        // `*` within a text (`a*b`), and alternatives, are more than one text: OPA's tree has no branch for them.
         if !escaped && matches!(letter, '[' | '?' | '{' | '*') {
             return None;
         }
@@ -255,7 +263,7 @@ fn part(part: &String) -> Option<Option<Value>> {
     Some(Some(Value::from(part.as_str())))
 }
 
-/// The texts between delimiters that have no backslash before them.
+/// Returns the texts between delimiters that have no backslash before them.
 pub(crate) fn split_escaped(text: &str, delimiters: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut escaped = false;
