@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Upper bounds of one evaluation. Reaching one is a typed error, never a hang.
+/// The upper bounds of one evaluation. Exceeding one ends the evaluation with a [`Limit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Budget {
@@ -15,7 +15,8 @@ pub struct Budget {
     pub memory: u64,
     /// Bytes of the result, estimated. Default 16 MiB.
     pub output: u64,
-    /// Bytes of the thread's stack, measured from the call of `evaluate`. Default 1 MiB; threads of a runtime have 2.
+    /// Bytes of the thread's stack, measured from where the [`Meter`](crate::Meter) was made. Default 1 MiB; threads of tokio
+    /// have 2 MiB.
     pub stack: usize,
     /// Batches of calls to the host, for evaluators that suspend. Default 32.
     pub batches: u32,
@@ -78,7 +79,7 @@ impl Budget {
     }
 }
 
-/// The part of a [`Budget`] an evaluation ran out of.
+/// The part of a [`Budget`] that an evaluation exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limit {

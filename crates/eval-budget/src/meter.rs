@@ -1,4 +1,4 @@
-//! Counts what an evaluation costs, and ends it when its budget is used up.
+//! The meter: counts the cost of an evaluation, and ends it when its budget is used up.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -63,13 +63,13 @@ impl Meter {
         }
     }
 
-    /// The budget this meter was made for.
+    /// Returns the budget that this meter was made for.
     #[must_use]
     pub const fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Steps so far.
+    /// Returns the number of steps so far.
     #[must_use]
     pub fn spent(&self) -> u64 {
         self.steps.get()
@@ -80,10 +80,10 @@ impl Meter {
         self.stack_base.set(stack_position());
     }
 
-    /// Counts steps.
+    /// Counts steps; reads the clock every 1,024 of them, or as often as [`Self::with_clock_interval`] says.
     ///
     /// # Errors
-    /// More steps or more time than the budget has.
+    /// Returns [`Limit::Instructions`] or [`Limit::Time`] where the budget is exceeded.
     #[inline]
     pub fn spend(&self, steps: u64) -> Result<(), Limit> {
         let total = self.steps.get().saturating_add(steps);
@@ -122,7 +122,8 @@ impl Meter {
     /// on the clock, which is read next.
     ///
     /// # Errors
-    /// The work needs more steps, or more than twice the time, than the budget has.
+    /// Returns [`Limit::Instructions`] where the steps exceed the budget, [`Limit::Time`] where they would end after twice its
+    /// time.
     pub fn afford(&self, steps: u64) -> Result<(), Limit> {
         let total = self.steps.get().saturating_add(steps);
         if total > self.budget.instructions {
@@ -141,7 +142,7 @@ impl Meter {
     /// Refuses to build what does not fit into the budget's memory. Counts nothing.
     ///
     /// # Errors
-    /// The bytes do not fit, or building them takes too long.
+    /// Returns [`Limit::Memory`] where the bytes do not fit; otherwise as [`Self::afford`] of a step for each 64 bytes.
     pub fn afford_bytes(&self, bytes: usize) -> Result<(), Limit> {
         let bytes = size(bytes);
         if self.bytes.get().saturating_add(bytes) > self.budget.memory {
@@ -150,7 +151,7 @@ impl Meter {
         self.afford(bytes / 64)
     }
 
-    /// Bytes that may still be built.
+    /// Returns the number of bytes that may still be built.
     #[must_use]
     pub fn bytes_left(&self) -> usize {
         usize::try_from(self.budget.memory.saturating_sub(self.bytes.get())).unwrap_or(usize::MAX)
@@ -159,7 +160,7 @@ impl Meter {
     /// Counts bytes of values built. Building takes time too: every `bytes_per_step` bytes count as a step.
     ///
     /// # Errors
-    /// More bytes, steps or time than the budget has.
+    /// Returns [`Limit::Memory`] where the bytes exceed the budget; otherwise as [`Self::spend`].
     #[inline]
     pub fn charge(&self, bytes: usize, bytes_per_step: u64) -> Result<(), Limit> {
         let bytes = size(bytes);
@@ -174,7 +175,7 @@ impl Meter {
     /// Refuses to go deeper when the evaluation has used up its share of the stack.
     ///
     /// # Errors
-    /// The stack is deeper than the budget allows.
+    /// Returns [`Limit::Depth`] where the stack is deeper than the budget allows.
     #[inline]
     pub fn check_stack(&self) -> Result<(), Limit> {
         let used = self.stack_base.get().abs_diff(stack_position());
@@ -186,7 +187,7 @@ fn size(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Roughly where the stack is now: the address of something on it.
+/// Returns the address of a local variable, which is roughly where the stack is now.
 #[inline]
 fn stack_position() -> usize {
     let here = 0u8;

@@ -1,4 +1,4 @@
-//! `webtroller rego check`: parses and compiles, and says what is wrong.
+//! `webtroller rego check`: parses and compiles modules, and reports their errors.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::{Language, Streams, restrictions};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
-  # Mistakes in all modules below a folder
+  # Errors in all modules below a folder
   webtroller rego check policies/")]
 pub struct CheckArgs {
     /// Modules, or folders with everything below them.
@@ -29,7 +29,7 @@ pub struct CheckArgs {
     /// Stop after so many errors of the compilation; 0 shows all.
     #[arg(long, short, default_value_t = MAX_ERRORS)]
     pub max_errors: usize,
-    /// The language.
+    /// The version of Rego.
     #[command(flatten)]
     pub language: Language,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub enum ErrorFormat {
     Json,
 }
 
-/// 0 when nothing is wrong, 1 when something is. As `opa check`, it says so on standard error.
+/// Runs the command; returns 0 without errors, otherwise 1. As `opa check`, it writes to standard error.
 pub(crate) fn run(args: &CheckArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
     if let Some(flag) = args.unsupported.given() {
         streams.err.write_all(message("check", flag).as_bytes())?;

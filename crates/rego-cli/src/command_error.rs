@@ -35,7 +35,7 @@ impl Place {
         ])
     }
 
-    /// `file:row`, or `row:column` where there is no file.
+    /// Returns `file:row`, or `row:column` where there is no file.
     fn for_people(&self) -> String {
         if self.file.is_empty() {
             format!("{}:{}", self.row, self.column)
@@ -46,7 +46,7 @@ impl Place {
 }
 
 impl CommandError {
-    /// Something with neither code nor place.
+    /// Returns an error with neither code nor place.
     pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self { code: None, message: message.into(), help: String::new(), place: None }
     }
@@ -64,7 +64,7 @@ impl CommandError {
         }
     }
 
-    /// An evaluation that failed. Only conflicts have a place.
+    /// Returns an evaluation that failed. Only conflicts have a place.
     pub(crate) fn evaluation(error: &EvalError) -> Self {
         let (code, message) = match error {
             EvalError::Budget(Limit::Time) => ("eval_cancel_error", error.to_string()),
@@ -98,7 +98,7 @@ impl CommandError {
     }
 }
 
-/// The first so many diagnostics, 0 for all, and a note that there are more.
+/// Returns the first so many diagnostics, 0 for all, and a note that there are more.
 pub(crate) fn of_diagnostics(diagnostics: &Diagnostics, limit: usize) -> Vec<CommandError> {
     let shown = if limit == 0 { usize::MAX } else { limit };
     let mut errors: Vec<CommandError> =
@@ -114,12 +114,12 @@ pub(crate) fn of_diagnostics(diagnostics: &Diagnostics, limit: usize) -> Vec<Com
     errors
 }
 
-/// `{"errors": […]}`, indented.
+/// Returns `{"errors": […]}`, indented.
 pub(crate) fn to_json(errors: &[CommandError]) -> String {
     json::indented(&json::object([("errors", json::array(errors.iter().map(CommandError::to_json)))]))
 }
 
-/// One line for one error, several lines for several; `when` is empty or as in ` during loading`.
+/// Returns one line for one error, several lines for several; `when` is empty or as in ` during loading`.
 pub(crate) fn for_people(errors: &[CommandError], when: &str) -> String {
     match errors {
         [only] => format!("1 error occurred{when}: {}\n", only.for_people()),

@@ -92,7 +92,7 @@ fn below_threshold(demand: &Demand, total: &Lines, files: &Files) -> String {
     text
 }
 
-/// First and last of each run of rows.
+/// Returns the first and last row of each run of rows.
 fn spans(rows: &BTreeSet<u32>) -> Vec<(u32, u32)> {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for row in rows {

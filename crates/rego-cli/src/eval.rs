@@ -58,7 +58,7 @@ pub struct EvalArgs {
     /// End the evaluation after this time.
     #[arg(long, value_parser = duration::parse, value_name = "DURATION")]
     pub timeout: Option<Duration>,
-    /// The language.
+    /// The version of Rego.
     #[command(flatten)]
     pub language: Language,
     #[command(flatten)]
@@ -87,13 +87,13 @@ pub enum Format {
 
 /// The reason why the query was not evaluated.
 enum Failure {
-    /// Told in the format that was asked for.
+    /// Printed in the format that was asked for.
     Problems(Vec<CommandError>),
-    /// Told as it is, as OPA does when it cannot begin.
+    /// Printed as it is, as OPA does when it cannot begin.
     Message(String),
 }
 
-/// 0 for an answer, 1 where `--fail` or `--fail-defined` says so, 2 for errors.
+/// Runs the command; returns 0 for an answer, 1 under `--fail` and `--fail-defined`, 2 for errors.
 pub(crate) fn run(args: &EvalArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
     if let Some(flag) = args.unsupported.given().or_else(|| args.unsupported_here.given()) {
         streams.err.write_all(message("eval", flag).as_bytes())?;
@@ -148,7 +148,7 @@ fn answer(args: &EvalArgs, streams: &mut Streams<'_>) -> Result<(Query, Vec<Solu
     Ok((query, solutions))
 }
 
-/// The query and the input. Both cannot come from standard input: the input gets what the query leaves, nothing.
+/// Returns the query and the input. Both cannot come from standard input: the input gets what the query leaves, nothing.
 fn read(args: &EvalArgs, input: &mut dyn Read) -> Result<(String, Value), Failure> {
     let query = match &args.query {
         Some(query) => query.clone(),
@@ -242,7 +242,7 @@ fn raw(value: &Value) -> String {
     }
 }
 
-/// One value alone as it is, everything else as a table; truths are left out where there are variables.
+/// Returns one value alone as it is, everything else as a table; truths are left out where there are variables.
 fn pretty(query: &Query, solutions: &[Solution]) -> String {
     let is_truth = |value: &Value| matches!(value, Value::Bool(_));
     let Some(first) = solutions.first() else {

@@ -2,25 +2,25 @@
 
 use rego_compat::{Value, to_json};
 
-/// A string as JSON.
+/// Returns a string as JSON.
 pub(crate) fn text(text: &str) -> String {
     to_json(&Value::from(text))
 }
 
-/// An object of fields that are JSON already, in this order.
+/// Returns an object of fields that are JSON already, in this order.
 pub(crate) fn object<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let fields: Vec<String> =
         fields.into_iter().map(|(name, value)| format!("{}:{value}", text(name))).collect();
     format!("{{{}}}", fields.join(","))
 }
 
-/// An array of items that are JSON already.
+/// Returns an array of items that are JSON already.
 pub(crate) fn array(items: impl IntoIterator<Item = String>) -> String {
     let items: Vec<String> = items.into_iter().collect();
     format!("[{}]", items.join(","))
 }
 
-/// A float as Go writes it.
+/// Returns a float as Go writes it.
 pub(crate) fn float(number: f64) -> String {
     // `Display` never writes an exponent, and percentages are too small for Go to write one.
     format!("{number}")

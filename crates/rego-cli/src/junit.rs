@@ -6,7 +6,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::report::Ran;
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// None but those of the writer, which writes to memory.

@@ -16,8 +16,8 @@
 //! # Ok::<(), clap::Error>(())
 //! ```
 //!
-//! `source.rs` loads files, `eval.rs`, `check.rs` and `test.rs` work, the others print. What Rego means is the
-//! `rego-compat` crate's affair. Touches no cluster. Formats and exit codes are those of OPA v1.22.
+//! `source.rs` loads files; `eval.rs`, `check.rs` and `test.rs` run the commands; the other files print. Rego itself is in the
+//! crate `rego-compat`. Nothing here talks to a cluster. Formats and exit codes are those of OPA v1.22.
 
 mod check;
 mod command_error;
@@ -50,7 +50,7 @@ Examples:
   # The value of a rule for an input
   webtroller rego eval --data policy.rego --input pod.json data.policy.violation
 
-  # Mistakes, and unit tests
+  # Errors, and unit tests
   webtroller rego check policy.rego
   webtroller rego test policy.rego policy_test.rego";
 
@@ -58,7 +58,7 @@ Examples:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RegoArgs {
-    /// The command.
+    /// The command to run.
     #[command(subcommand)]
     pub command: RegoCommand,
 }
@@ -68,13 +68,13 @@ pub struct RegoArgs {
 pub enum RegoCommand {
     /// Evaluate a query and print the result.
     Eval(EvalArgs),
-    /// Say what is wrong with policies.
+    /// Report the errors of policies.
     Check(CheckArgs),
     /// Run the rules whose names begin with `test_`.
     Test(TestArgs),
 }
 
-/// The language of files and queries.
+/// The version of Rego in files and queries.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Language {
     /// Read Rego as before OPA 1.0, which is how templates of Gatekeeper are written.
@@ -99,7 +99,7 @@ struct Streams<'a> {
     err: &'a mut (dyn Write + Send),
 }
 
-/// Runs the command and gives the exit code, which is OPA's. Standard input is read at most once.
+/// Runs the command and returns the exit code, which is OPA's. Standard input is read at most once.
 pub fn rego(
     args: &RegoArgs,
     input: &mut (dyn Read + Send),
@@ -119,7 +119,7 @@ pub fn rego(
     })
 }
 
-/// The restrictions of a command line: OPA's, with bounds only on what one file may be.
+/// Returns the restrictions of a command line: OPA's, with bounds only on what one file may be.
 fn restrictions() -> Restrictions {
     let mut bounds = Bounds::default();
     bounds.size = 16 << 20;
@@ -128,7 +128,7 @@ fn restrictions() -> Restrictions {
     Restrictions::default().with_print().with_bounds(bounds)
 }
 
-/// People at a prompt can end what takes too long; memory and stack have to be bounded for them.
+/// Returns the budget of a command: no limit on steps, which a user can interrupt, but on memory and stack.
 fn budget(time: std::time::Duration) -> Budget {
     Budget::default()
         .with_time(time)

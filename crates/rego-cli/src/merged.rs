@@ -29,7 +29,7 @@ impl Document {
         }
     }
 
-    /// The fields of an object, taken apart now if it is not yet.
+    /// Returns the fields of an object, taken apart now if it is not yet.
     fn fields(&mut self) -> Option<&mut BTreeMap<String, Self>> {
         if let Self::Raw(raw) = self {
             let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
@@ -86,7 +86,7 @@ impl Merged {
         }
     }
 
-    /// All of it as JSON.
+    /// Returns all of it as JSON.
     pub(crate) fn to_json(&self) -> String {
         let mut out = String::new();
         write(&self.root, &mut out);

@@ -43,7 +43,7 @@ impl Ran<'_> {
         }
     }
 
-    /// `data.a.test_x: FAIL (1.2ms)`
+    /// Returns `data.a.test_x: FAIL (1.2ms)`.
     pub(crate) fn line(&self) -> String {
         let name = format!("{}.{}: {}", self.test.package, self.test.name, self.word());
         if self.test.skipped { name } else { format!("{name} ({})", duration::show(self.took)) }
@@ -87,7 +87,7 @@ impl Tally {
         }
     }
 
-    /// Only cases without cases below them count.
+    /// Counts a case; only cases without cases below them count.
     fn case(&mut self, case: &TestCase) {
         if case.cases.is_empty() {
             self.count(case.passed);
@@ -164,7 +164,7 @@ fn cases(cases_below: &[TestCase], depth: usize, verbose: bool, out: &mut String
     }
 }
 
-/// Each failed case with the names above it.
+/// Writes each failed case with the names above it.
 fn lineages<'c>(below: &'c [TestCase], above: &mut Vec<&'c str>, out: &mut String) {
     for case in below.iter().filter(|case| !case.passed) {
         above.push(&case.name);
@@ -178,7 +178,7 @@ fn lineages<'c>(below: &'c [TestCase], above: &mut Vec<&'c str>, out: &mut Strin
     }
 }
 
-/// A JSON list of all tests.
+/// Returns a JSON list of all tests.
 pub(crate) fn to_json(ran: &[Ran<'_>]) -> String {
     json::indented(&json::array(ran.iter().map(test_json)))
 }
@@ -203,7 +203,7 @@ fn test_json(ran: &Ran<'_>) -> String {
     json::object(fields)
 }
 
-/// The error of a test has its code in front.
+/// Writes the error of a test as JSON, with its code in front of the message.
 fn error_json(error: &CommandError) -> String {
     let code = error.code.unwrap_or_default();
     let mut fields = vec![("code", json::text(code)), ("message", json::text(&error.message))];

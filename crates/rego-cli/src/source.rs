@@ -55,7 +55,7 @@ impl Selection {
     }
 }
 
-/// `*`, `?` and `[…]` as a regular expression for a whole name.
+/// Translates `*`, `?` and `[…]` to a regular expression for a whole name.
 fn shell_pattern(pattern: &str) -> String {
     let mut regex = String::from("^");
     let mut in_class = false;
@@ -76,7 +76,7 @@ fn shell_pattern(pattern: &str) -> String {
 }
 
 impl Sources {
-    /// Loads every path; all that went wrong is told together.
+    /// Loads every path; returns all errors together.
     pub(crate) fn load(
         paths: &[String],
         version: RegoVersion,
@@ -91,17 +91,17 @@ impl Sources {
         if sources.errors.is_empty() { Ok(sources) } else { Err(sources.errors) }
     }
 
-    /// The modules, by their names.
+    /// Returns the modules, by their names.
     pub(crate) fn modules(&self) -> Vec<Module> {
         self.modules.values().cloned().collect()
     }
 
-    /// The document, as JSON.
+    /// Returns the document, as JSON.
     pub(crate) fn data(&self) -> String {
         self.data.to_json()
     }
 
-    /// Rules in whose place the files have something, which OPA refuses.
+    /// Returns the rules in whose place the files have something, which OPA refuses.
     pub(crate) fn conflicts(&self) -> Vec<CommandError> {
         let mut errors = Vec::new();
         for module in self.modules.values() {
@@ -247,7 +247,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A file without a known ending that was named on the command line: whatever it can be read as.
+    /// Reads a file without a known ending that was named on the command line, as whatever it can be read as.
     fn unknown(&mut self, name: &str, root: &[String], bytes: Vec<u8>) {
         if let Ok(module) = self.module(name, bytes.clone()) {
             return self.keep(name, module);
@@ -267,7 +267,7 @@ impl Walk<'_> {
     }
 }
 
-/// The first document of YAML text as JSON; text without any is `null`.
+/// Returns the first document of YAML text as JSON; text without any is `null`.
 pub(crate) fn first_document(text: &str) -> Result<String, sigs_yaml::YamlError> {
     let documents = sigs_yaml::documents_with(text, sigs_yaml::Words::Yaml12)?;
     let first = documents.into_iter().next().map(|mut first| {
@@ -277,7 +277,7 @@ pub(crate) fn first_document(text: &str) -> Result<String, sigs_yaml::YamlError>
     Ok(first.unwrap_or_else(|| "null".to_owned()))
 }
 
-/// `1e3` in YAML is `1000` in the JSON that Go makes of it, not `1000.0`.
+/// Rewrites whole floats as Go does: `1e3` in YAML is `1000` in JSON, not `1000.0`.
 fn write_whole(value: &mut serde_json::Value) {
     use serde_json::Value;
     match value {
@@ -293,7 +293,7 @@ fn write_whole(value: &mut serde_json::Value) {
     }
 }
 
-/// `a.b:path` roots what is at `path` under `data.a.b`; a URL's colon does not count.
+/// Splits `a.b:path`, which roots the files at `path` under `data.a.b`; a URL's colon does not count.
 fn split_prefix(argument: &str) -> (Vec<String>, &str) {
     let path = argument.strip_prefix("file://").unwrap_or(argument);
     match path.split_once(':') {
@@ -305,7 +305,7 @@ fn split_prefix(argument: &str) -> (Vec<String>, &str) {
     }
 }
 
-/// The path without `.` and without names that `..` takes back.
+/// Returns the path without `.` and without names that `..` takes back.
 fn cleaned(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {

@@ -42,7 +42,7 @@ pub struct TestArgs {
     /// Output format of the test results.
     #[arg(long, short, value_enum, default_value_t)]
     pub format: Format,
-    /// Print which places of the modules the tests passed, instead of what came of the tests.
+    /// Print the coverage of the modules instead of the results of the tests.
     #[arg(long, short)]
     pub coverage: bool,
     /// Exit with 2 if less than this percentage of the lines is covered.
@@ -54,7 +54,7 @@ pub struct TestArgs {
     /// Exit with 1 when there was no test to run.
     #[arg(long)]
     pub fail_on_empty: bool,
-    /// Time for one test.
+    /// Time limit of one test.
     #[arg(long, value_parser = duration::parse, value_name = "DURATION")]
     pub timeout: Option<Duration>,
     /// Leave out files and folders of these names.
@@ -66,7 +66,7 @@ pub struct TestArgs {
     /// Accepted for the sake of scripts; tests run one after the other.
     #[arg(long, short, hide = true)]
     pub parallel: Option<usize>,
-    /// The language.
+    /// The version of Rego.
     #[command(flatten)]
     pub language: Language,
     #[command(flatten)]
@@ -87,7 +87,7 @@ pub enum Format {
     Junit,
 }
 
-/// 0 when all passed, 2 when a test failed, erred or was skipped, 1 when tests could not be run.
+/// Runs the command; returns 0 when all passed, 2 when a test failed, erred or was skipped, 1 when tests could not be run.
 pub(crate) fn run(args: &TestArgs, streams: &mut Streams<'_>) -> io::Result<u8> {
     if let Some(flag) = args.unsupported.given().or_else(|| args.unsupported_here.given()) {
         streams.err.write_all(message("test", flag).as_bytes())?;
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &TestArgs, streams: &mut Streams<'_>) -> io::Result<u8> 
     Ok(verdict(args, &ran))
 }
 
-/// The exit code of tests that ran.
+/// Returns the exit code of tests that ran.
 fn verdict(args: &TestArgs, ran: &[Ran<'_>]) -> u8 {
     let well = |test: &Ran<'_>| test.passed() || (test.test.skipped && args.exit_zero_on_skipped);
     if ran.iter().all(well) { 0 } else { 2 }
@@ -141,7 +141,7 @@ struct Ready {
 }
 
 impl Ready {
-    /// Or what to say on standard error.
+    /// Loads and compiles; the error is the text for standard error.
     fn new(args: &TestArgs) -> Result<Self, String> {
         if !(0.0..=100.0).contains(&args.threshold) {
             return Err("Code coverage threshold must be between 0 and 100\n".to_owned());

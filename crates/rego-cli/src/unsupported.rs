@@ -60,7 +60,7 @@ pub(crate) struct UnsupportedByTest {
 }
 
 impl Unsupported {
-    /// The first refused flag that was given.
+    /// Returns the first refused flag that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         first([
             (self.capabilities.is_some(), "--capabilities"),
@@ -75,7 +75,7 @@ impl Unsupported {
 }
 
 impl UnsupportedByEval {
-    /// The first refused flag that was given.
+    /// Returns the first refused flag that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         first([
             (self.bundle.is_some(), "--bundle"),
@@ -94,7 +94,7 @@ impl UnsupportedByEval {
 }
 
 impl UnsupportedByTest {
-    /// The first refused flag that was given.
+    /// Returns the first refused flag that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         first([(self.bench, "--bench"), (self.watch, "--watch"), (self.bundle, "--bundle")])
     }

@@ -32,16 +32,16 @@ pub enum Segment {
     Input(Vec<Segment>),
 }
 
-/// One place where a program reads `data` that no rule makes.
+/// One place where a program reads plain `data`, not the value of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DataAccess {
     /// The path read, without `data`: `inventory`, `namespace`, any, any, `Ingress`, any.
     pub path: Vec<Segment>,
-    /// The equations that must hold for the values there to matter; empty where nothing has to.
+    /// The equations that must hold for the values there to matter; empty where there is no such condition.
     pub joins: Vec<Join>,
 }
 
-/// An equation every use of an access depends on: what is not equal contributes nothing to the answer.
+/// An equation that every use of an access depends on: values that are not equal contribute nothing to the answer.
 ///
 /// Worked example: in `other := data.inventory.services[_]; selector(other) == selector(input.object)` the access
 /// is to `inventory`, `services`, any; both sides are the function `selector`, of the value there itself (an empty path) and of
@@ -61,7 +61,7 @@ pub struct Join {
 /// One side of a [`Join`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
-    /// Path of a value.
+    /// The path of the value.
     pub path: Vec<Segment>,
     /// The function of that value which is compared, a name for [`Program::function`](crate::Program::function); without one
     /// it is the value itself. It reads nothing but its argument.
@@ -69,7 +69,7 @@ pub struct Term {
 }
 
 impl Analysis {
-    /// Looks at the rules a query needs.
+    /// Analyzes the rules that a query needs.
     pub(crate) fn of(book: &Rulebook, dependencies: &Dependencies, start: Vec<GroupId>, whole: bool) -> Self {
         let needed = dependencies.closure(start);
         let found = Self::scanned(book, &needed, &[], whole);
@@ -98,20 +98,20 @@ impl Analysis {
         self.data_paths.is_empty() && self.input_paths.is_empty() && self.deterministic
     }
 
-    /// Prefixes of `data` the program may read, without `data` itself: `[["inventory", "namespace"]]`. An empty
-    /// path means all of `data`; no paths mean none of it. What rules make is not named.
+    /// Returns the prefixes of `data` that the program may read, without `data` itself: `[["inventory", "namespace"]]`. An
+    /// empty path means all of `data`; no paths mean none of it. Documents that rules make are not in the list.
     #[must_use]
     pub fn data_paths(&self) -> &[Vec<String>] {
         &self.data_paths
     }
 
-    /// Prefixes of `input` the program may read.
+    /// Returns the prefixes of `input` that the program may read; an empty path means all of it.
     #[must_use]
     pub fn input_paths(&self) -> &[Vec<String>] {
         &self.input_paths
     }
 
-    /// Each place where the program reads `data`, with the equations it is under.
+    /// Returns each place where the program reads `data`, with the equations that it depends on.
     #[must_use]
     pub fn accesses(&self) -> &[DataAccess] {
         &self.accesses

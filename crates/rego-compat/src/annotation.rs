@@ -13,7 +13,7 @@ use crate::builtin::yaml;
 use crate::module::Module;
 use crate::value::{Object, Value};
 
-/// The places of the rules and packages of a program, and what is said about them.
+/// The annotations of a program, with the places of its rules and packages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Annotations {
     /// By the places of module and rule, the nearest first.
@@ -48,7 +48,7 @@ enum Statement {
 }
 
 impl Annotations {
-    /// The annotations of all modules; none where no module asks for them.
+    /// Returns the annotations of all modules; none where no module asks for them.
     pub(crate) fn of(modules: &[Module]) -> Self {
         let mut all = Self::default();
         if modules.iter().any(|module| module.source.text.contains("rego.metadata.")) {
@@ -132,7 +132,7 @@ fn package_path(module: &Module) -> Vec<Value> {
     module.tree.package.iter().map(|name| Value::from(&**name)).collect()
 }
 
-/// The path of a rule as far as it is known beforehand.
+/// Returns the path of a rule as far as it is known beforehand.
 fn rule_path(module: &Module, head: &Head) -> Vec<Value> {
     let constant = |term: &Term| match &term.node {
         Node::Scalar(value) => Some(value.clone()),
@@ -143,7 +143,7 @@ fn rule_path(module: &Module, head: &Head) -> Vec<Value> {
     package_path(module).into_iter().chain(name).chain(rest).collect()
 }
 
-/// The statement behind a line.
+/// Returns the statement behind a line.
 fn following(module: &Module, line: u32) -> Option<Statement> {
     let tree = &module.tree;
     let package = [(tree.package_at, Statement::Package)];
@@ -154,7 +154,7 @@ fn following(module: &Module, line: u32) -> Option<Statement> {
     behind.filter(|((row, _), _)| *row > line).min_by_key(|(place, _)| *place).map(|(_, statement)| statement)
 }
 
-/// The blocks of a text whose YAML can be read.
+/// Returns the blocks of a text whose YAML can be read.
 fn blocks(source: &str) -> Vec<Block> {
     let comment = |line: &str| line.strip_prefix('#').map(|text| text.trim_end_matches('\r').to_owned());
     let begins = |text: &str| text.trim().starts_with("METADATA");
@@ -179,7 +179,7 @@ fn blocks(source: &str) -> Vec<Block> {
     found
 }
 
-/// A word of YAML as text.
+/// Returns a word of YAML as text.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),
@@ -223,7 +223,7 @@ fn shown(fields: &Value, scope: &str, entrypoint: bool) -> Value {
     out.into_value()
 }
 
-/// Those of the texts that are not empty.
+/// Returns the fields that are not empty.
 fn filled(fields: [(&str, String); 2]) -> Value {
     let filled = fields.into_iter().filter(|(_, text)| !text.is_empty());
     filled.map(|(name, text)| (Value::from(name), Value::from(text))).collect::<Object>().into_value()
@@ -234,7 +234,7 @@ fn part(value: &Value, name: &str) -> String {
     field.and_then(|field| field.as_string().ok()).map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
-/// An address, or an object with one and a description.
+/// Returns an address, or an object with one and a description.
 fn resource(value: &Value) -> Value {
     let (address, description) = match value {
         Value::String(text) => (text.to_string(), String::new()),
@@ -246,7 +246,7 @@ fn resource(value: &Value) -> Value {
     ])
 }
 
-/// `name <mailbox>`, or an object with both.
+/// Reads `name <mailbox>`, or an object with both.
 fn author(value: &Value) -> Value {
     let Value::String(text) = value else {
         return filled([("name", part(value, "name")), ("email", part(value, "email"))]);

@@ -32,7 +32,7 @@ pub(crate) struct Import {
 }
 
 impl Import {
-    /// The name the import introduces into its module.
+    /// Returns the name the import introduces into its module.
     pub(crate) fn name(&self) -> Option<&Name> {
         self.alias.as_ref().or_else(|| self.path.last())
     }
@@ -88,7 +88,7 @@ pub(crate) enum HeadValue {
 }
 
 impl Head {
-    /// The first component of the rule's reference.
+    /// Returns the first component of the rule's reference.
     pub(crate) fn name(&self) -> Option<&Name> {
         match self.path.first() {
             Some(Term { node: Node::Var(name), .. }) => Some(name),
@@ -202,7 +202,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The operator as it is written.
+    /// Returns the operator as it is written.
     pub(crate) fn name(&self) -> String {
         self.operator.join(".")
     }
@@ -285,7 +285,7 @@ impl Term {
         matches!(&self.node, Node::Var(name) if name.starts_with('$'))
     }
 
-    /// A string constant's text.
+    /// Returns a string constant's text.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match &self.node {
             Node::Scalar(Value::String(text)) => Some(text),

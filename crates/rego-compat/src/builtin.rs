@@ -62,9 +62,9 @@ pub(crate) struct Builtin {
     pub(crate) name: &'static str,
     pub(crate) args: &'static [Spec],
     pub(crate) result: Spec,
-    /// Exists in Rego v0 only.
+    /// True if it exists in Rego v0 only.
     pub(crate) removed: bool,
-    /// Equal arguments give equal results.
+    /// True if equal arguments give equal results.
     pub(crate) pure: bool,
     code: Code,
 }
@@ -72,15 +72,15 @@ pub(crate) struct Builtin {
 /// The code behind a builtin.
 #[derive(Clone, Copy, Debug)]
 enum Code {
-    /// Is not interrupted: its price is paid before it runs.
+    /// A function that is not interrupted: its price is paid before it runs.
     Priced(fn(&[&Value]) -> Outcome, price::Price),
-    /// Counts what it costs while it runs.
+    /// A function that counts its cost while it runs.
     Metered(fn(&[&Value], &Meter) -> Answer),
-    /// Has no code at run time, because the planner turns calls into something else: a relation, or a constant.
+    /// No code at run time, because the planner turns calls into something else: a relation, or a constant.
     Planned,
     /// A request to the network that this crate does not make. A call is an error.
     Refused,
-    /// Left out of this build: a feature of the crate brings it. No program is compiled that calls it.
+    /// A function that this build leaves out; holds the feature that brings it. No program is compiled that calls it.
     #[allow(dead_code, reason = "all features may be on")]
     Absent(&'static str),
 }
@@ -89,12 +89,12 @@ enum Code {
 type Answer = Result<Option<Value>, EvalError>;
 
 impl Builtin {
-    /// `print` takes any number of arguments.
+    /// Returns true for `print`, which takes any number of arguments.
     pub(crate) fn is_variadic(&self) -> bool {
         self.name == "print"
     }
 
-    /// The feature of the crate that this function needs and the build lacks.
+    /// Returns the feature of the crate that this function needs and the build lacks.
     pub(crate) const fn lacks(&self) -> Option<&'static str> {
         match self.code {
             Code::Absent(feature) => Some(feature),
@@ -107,7 +107,7 @@ impl Builtin {
         matches!(self.code, Code::Planned)
     }
 
-    /// The error of a call that nothing answers: undefined, it would silence the policy.
+    /// Returns the error of a call that nothing answers: undefined, it would silence the policy.
     #[cold]
     fn has_no_code(&self) -> EvalError {
         match self.code {
@@ -171,13 +171,13 @@ pub(crate) fn most_like<'n>(name: &str, names: impl Iterator<Item = &'n str>) ->
 pub struct BuiltinFunction {
     /// The full name, for example `net.cidr_merge`.
     pub name: &'static str,
-    /// The number of arguments, the optional output variable not counted.
+    /// The number of arguments, without the optional output variable.
     pub arity: usize,
-    /// Rego v1 removed it: only a v0 module may call it.
+    /// True if Rego v1 removed it, so that only a v0 module may call it.
     pub v0_only: bool,
 }
 
-/// Returns OPA's builtin functions, ordered by name, but for those of families that are not in this build (see the features
+/// Returns OPA's builtin functions, ordered by name, without those of families that are not in this build (see the features
 /// of the crate).
 pub fn builtin_functions() -> impl Iterator<Item = BuiltinFunction> {
     table::TABLE.iter().filter(|builtin| builtin.lacks().is_none()).map(|builtin| BuiltinFunction {

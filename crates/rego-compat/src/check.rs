@@ -22,7 +22,7 @@ pub(crate) use default::default_faults;
 pub(crate) use dependencies::Dependencies;
 
 impl Module {
-    /// Checks what can be said of this module alone: imports, `data` access, required rules, refused builtins.
+    /// Checks this module alone: imports, `data` access, required rules, refused builtins.
     /// What depends on other modules (recursion, unknown functions, …) is found by [`crate::compile`].
     ///
     /// # Errors
@@ -58,7 +58,7 @@ pub(crate) fn program(book: &Rulebook, diagnostics: &mut Vec<Diagnostic>) -> Dep
     dependencies
 }
 
-/// No diagnostics, or all of them as an error.
+/// Returns the diagnostics as an error, if there are any.
 pub(crate) fn verdict(diagnostics: Vec<Diagnostic>) -> Result<(), Diagnostics> {
     if diagnostics.is_empty() { Ok(()) } else { Err(Diagnostics::new(diagnostics)) }
 }

@@ -59,7 +59,7 @@ pub(crate) fn desugar(
     book
 }
 
-/// The keys an object's definition is known to be under. OPA goes through the tree of them from the root.
+/// Returns the keys an object's definition is known to be under. OPA goes through the tree of them from the root.
 fn fixed_keys(rule: &Rule) -> Vec<Value> {
     let keys = rule.branches.first().into_iter().flat_map(|branch| &branch.keys);
     let known = keys.map_while(|key| if let Operand::Const(key) = key { Some(key.clone()) } else { None });

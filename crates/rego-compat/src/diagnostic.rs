@@ -31,7 +31,7 @@ pub enum DiagnosticCode {
 }
 
 impl DiagnosticCode {
-    /// The code in OPA's spelling.
+    /// Returns the code in OPA's spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -52,25 +52,25 @@ impl fmt::Display for DiagnosticCode {
     }
 }
 
-/// One thing that is wrong with a module.
+/// One error in a module.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
-    /// Name the module was parsed under.
+    /// The name that the module was parsed under.
     pub file: String,
-    /// Line, counted from 1.
+    /// The line, counted from 1.
     pub line: u32,
-    /// Column in characters, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: u32,
-    /// Family of the diagnostic.
+    /// The family of the diagnostic.
     pub code: DiagnosticCode,
-    /// The error.
+    /// The description of the error, in OPA's words where OPA reports it too.
     pub message: String,
     /// The advice on how to fix it; empty where the message is enough.
     pub help: String,
 }
 
 impl Diagnostic {
-    /// A defect of this crate: no program may be compiled that lacks a part without notice.
+    /// Returns the diagnostic of a defect of this crate: a program that lacks a part must not be compiled.
     pub(crate) fn internal(message: String) -> Self {
         Self {
             file: String::new(),
@@ -93,7 +93,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything that is wrong, sorted by file and position; never empty.
+/// All errors of one or more modules, sorted by file and position. Implements [`std::error::Error`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
@@ -110,12 +110,12 @@ impl Diagnostics {
         Self(diagnostics)
     }
 
-    /// The diagnostics in order of position.
+    /// Returns the diagnostics in order of file and position.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()
     }
 
-    /// Returns how many there are.
+    /// Returns the number of diagnostics.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -127,7 +127,7 @@ impl Diagnostics {
         self.0.is_empty()
     }
 
-    /// The diagnostics by value.
+    /// Returns the diagnostics by value.
     #[must_use]
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.0
@@ -174,12 +174,12 @@ impl Source {
         Self { name: name.to_owned(), text: text.to_owned(), lines: OnceLock::new() }
     }
 
-    /// Line and column (in characters) of a position's start, both from 1.
+    /// Returns line and column (in characters) of a position's start, both from 1.
     pub(crate) fn locate(&self, at: Pos) -> (u32, u32) {
         self.place(at.0)
     }
 
-    /// Line and column (in characters) of an offset, both from 1.
+    /// Returns line and column (in characters) of an offset, both from 1.
     pub(crate) fn place(&self, offset: u32) -> (u32, u32) {
         let at = usize::try_from(offset).unwrap_or(usize::MAX).min(self.text.len());
         let lines = self.lines.get_or_init(|| {
@@ -194,7 +194,7 @@ impl Source {
         (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
     }
 
-    /// A diagnostic at a position of this source.
+    /// Returns a diagnostic at a position of this source.
     pub(crate) fn diagnostic(
         &self,
         at: Pos,
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diagnostic_says_where_what_and_how_to_mend_it() {
+    fn a_diagnostic_says_where_what_and_how_to_fix_it() {
         let source = Source::new("a.rego", "x");
         let diagnostic = source.diagnostic(Pos(0, 0), DiagnosticCode::Refused, "no".into(), "do this");
         assert_eq!(diagnostic.to_string(), "a.rego:1:1: rego_refused_error: no (do this)");

@@ -2,47 +2,48 @@
 
 use eval_budget::Limit;
 
-/// An evaluation that failed. A policy that is merely not satisfied is not an error but `None`.
+/// The error of an evaluation. An undefined result is not an error, but `None`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// The evaluation ran out of its budget. Raise that limit, or mend the policy.
+    /// The evaluation exceeded its budget. Raise that limit, or fix the policy.
     #[error("evaluation exceeded its budget: {0}")]
     Budget(#[from] Limit),
     /// Two definitions of one rule or function gave different values, or two values came for one key of an object.
     /// Printed as OPA prints it: `template:3: eval_conflict_error: object keys must be unique`.
     #[error("{}: eval_conflict_error: {message}", place(.file, *.line, *.column))]
     Conflict {
-        /// Name of the module with the definition that is at odds with an earlier one; empty for that of a query.
+        /// The name of the module with the definition that conflicts with an earlier one; empty for that of a query.
         file: String,
-        /// Line of that definition, counted from 1.
+        /// The line of that definition, counted from 1.
         line: u32,
         /// Its column in characters, counted from 1.
         column: u32,
-        /// OPA's words. For rules and functions the values follow, one a line, with file and line of their definitions.
+        /// The message in OPA's words. For rules and functions the values follow, one a line, with file and line of their
+        /// definitions.
         message: String,
     },
     /// A value of the wrong type reached a construct that cannot be undefined, such as an overlapping `with`.
     #[error("{0}")]
     Type(String),
-    /// A host function failed.
+    /// A host function failed, or a builtin function was called that this crate does not implement (`http.send`).
     #[error("{function}: {message}")]
     External {
-        /// Name of the function.
+        /// The name of the function.
         function: String,
         /// The message of the host.
         message: String,
     },
-    /// A host function has no answer yet. [`crate::Externals::call`] says so to be asked again: the evaluation goes on
-    /// wherever it does not depend on the answer, and then ends with this error.
+    /// A host function has no answer yet. Returned by [`crate::Externals::call`], it lets the evaluation continue wherever it
+    /// does not depend on the answer; the evaluation then ends with this error, and can be run again.
     #[error("a host function has not answered yet")]
     Pending,
-    /// The evaluator met something it cannot do; a defect of this crate.
+    /// A defect of this crate: the evaluator met a plan that it cannot run.
     #[error("internal error: {0}")]
     Internal(String),
 }
 
-/// A place as OPA writes it.
+/// Returns a place as OPA prints it.
 pub(crate) fn place(file: &str, line: u32, column: u32) -> String {
     if file.is_empty() { format!("{line}:{column}") } else { format!("{file}:{line}") }
 }

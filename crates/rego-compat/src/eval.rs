@@ -2,7 +2,7 @@
 //!
 //! Bodies are run with a continuation, which is called once for each way they hold; `step` runs them, `expr`
 //! computes values, `place` looks up those that need no computing, `rule` answers rules and functions, `memo` remembers those, `document` joins rules with data, `context` holds what
-//! `with` may replace, `coverage` is told what happens. Nothing here parses or checks.
+//! `with` may replace, `coverage` records what runs. Nothing here parses or checks.
 
 mod candidate;
 mod collect;
@@ -31,7 +31,7 @@ use crate::plan::{Plan, missing};
 pub(crate) use context::EvalContext;
 pub(crate) use coverage::Witness;
 
-/// Continue or end: states if more solutions of a body are wanted.
+/// The answer of a continuation: search for more solutions of a body, or stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Continue,
@@ -44,7 +44,7 @@ pub(crate) type Frame = [Value];
 /// The continuation called for each solution of a body.
 pub(crate) type Next<'k> = &'k mut dyn FnMut(&mut Frame) -> Result<Flow, EvalError>;
 
-/// Answers the plan's query.
+/// Evaluates the plan's query.
 pub(crate) fn run(
     plan: &Plan,
     input: &Value,
@@ -63,7 +63,7 @@ pub(crate) fn run(
     Ok(answer)
 }
 
-/// Every way the bodies of a rule hold, as the values of its elements.
+/// Returns the value of a rule's element for each solution of its bodies.
 pub(crate) fn solutions(
     plan: &Plan,
     group: usize,
@@ -86,7 +86,7 @@ pub(crate) fn solutions(
     Ok(found)
 }
 
-/// The value of a function that looks at neither document, for its one argument.
+/// Returns the value of a function that looks at neither document, for its one argument.
 pub(crate) fn function(
     plan: &Plan,
     group: usize,
@@ -97,7 +97,7 @@ pub(crate) fn function(
     context.function_value(group, vec![argument.clone()])
 }
 
-/// The value of a rule. `coverage` is told of the run.
+/// Returns the value of a rule; `witness` records the run.
 pub(crate) fn rule(
     plan: &Plan,
     group: usize,

@@ -1,24 +1,24 @@
-//! Functions that the host answers.
+//! Functions that the host implements.
 
 use crate::value::Value;
 
 use crate::error::EvalError;
 
-/// Answers functions named with [`crate::Restrictions::with_external_functions`].
+/// The functions of a host, named with [`crate::Restrictions::with_external_functions`].
 ///
-/// Within one evaluation, a function is asked once for each argument.
+/// Within one evaluation, a function is called once for each different argument.
 pub trait Externals {
-    /// The function's value; `None` where it is undefined.
+    /// Returns the function's value; `None` where it is undefined.
     ///
     /// # Errors
-    /// The call failed, and the evaluation with it.
+    /// Any error ends the evaluation with that error; see [`EvalError::Pending`] for an answer that comes later.
     fn call(&self, function: &str, argument: &Value) -> Result<Option<Value>, EvalError>;
 
-    /// Takes a line that a module prints, where [`crate::Restrictions::with_print`] lets it. Does nothing unless overridden.
+    /// Receives each line that a module prints, if [`crate::Restrictions::with_print`] is set. Does nothing unless overridden.
     fn print(&self, _: &str) {}
 }
 
-/// A host without functions, who does not hear what is printed.
+/// A host without functions: a call is an [`EvalError::External`], and printed lines are dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

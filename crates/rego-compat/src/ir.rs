@@ -168,12 +168,12 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The node under a path of names, if any rule is below it.
+    /// Returns the node under a path of names, if any rule is below it.
     pub(crate) fn find<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Self> {
         path.into_iter().try_fold(self, |node, name| node.children.get(name))
     }
 
-    /// Every group at or below the node.
+    /// Adds every group at or below the node.
     pub(crate) fn groups(&self, found: &mut Vec<GroupId>) {
         found.extend(self.group);
         for child in self.children.values() {
@@ -191,7 +191,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// `data.package.name`
+    /// Returns `data.package.name`.
     pub(crate) fn name(&self) -> String {
         format!("data.{}", self.path.join("."))
     }

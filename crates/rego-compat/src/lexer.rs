@@ -46,7 +46,7 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token>, LexError> {
     }
 }
 
-/// The first character from `begin` on that is refused wherever it is, also in strings and comments.
+/// Returns the first character from `begin` on that is refused wherever it is, also in strings and comments.
 fn illegal_character(text: &str, begin: usize) -> Option<LexError> {
     let (at, message) = text.char_indices().find_map(|(at, character)| match character {
         '\0' => Some((at, "illegal null character")),
@@ -125,7 +125,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Digits, an optional fraction, an optional exponent. A leading dot is a token of its own.
+    /// Reads the digits, an optional fraction, an optional exponent. A leading dot is a token of its own.
     fn number(&mut self) -> Result<Kind, LexError> {
         let digit: fn(u8) -> bool = |b| b.is_ascii_digit();
         self.skip_while(digit);
@@ -192,7 +192,7 @@ impl Lexer<'_> {
         self.template_rest()
     }
 
-    /// Text of a template from its opening quote or closing brace up to the next `{` or the closing quote.
+    /// Reads text of a template from its opening quote or closing brace up to the next `{` or the closing quote.
     fn template_rest(&mut self) -> Result<Kind, LexError> {
         let raw = self.templates.last().is_some_and(|open| open.raw);
         let quote = if raw { b'`' } else { b'"' };

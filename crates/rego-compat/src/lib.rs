@@ -1,4 +1,4 @@
-//! OPA's Rego, exactly.
+//! OPA's Rego, exactly: parses, checks and evaluates policies as OPA does, under limits.
 //!
 //! ```
 //! use rego_compat::{Budget, Module, RegoVersion, Restrictions, Value, compile};
@@ -12,8 +12,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A front end ([`Module`], [`Restrictions`], [`compile`]) refuses what OPA's compiler refuses and rewrites the rest as
-//! OPA's compiler does; a [`Program`] evaluates it under a [`Budget`]. There is no Kubernetes in this crate.
+//! | item | purpose |
+//! |---|---|
+//! | [`Module`] | parses one module of Rego v0 or v1, checks it alone, rewrites v0 to v1 |
+//! | [`compile`], [`Restrictions`] | compile modules to a [`Program`], with OPA's errors and those of the host's restrictions |
+//! | [`Program`] | evaluates one document under a [`Budget`]; immutable and shared |
+//! | [`Program::analysis`] | the paths of `input` and `data` that a program reads, and the joins that an index can use |
+//! | [`Externals`], [`AsyncExternals`] | functions that the host implements, answered at once, in batches or with `async` |
+//! | [`Query`] | ad-hoc queries with variables, and all of their solutions |
+//! | [`Suite`] | unit tests in Rego, with coverage |
+//! | [`Value`] | the values of Rego: JSON with numbers of any precision, sets, undefined |
+//!
+//! | feature | functions |
+//! |---|---|
+//! | `crypto` | `crypto.*`, `io.jwt.*`, `providers.aws.sign_req` |
+//! | `graphql` | `graphql.*` |
+//! | `json-schema` | `json.match_schema`, `json.verify_schema` |
+//! | `templates` | `strings.render_template` |
+//! | `full` | all of them; the default |
+//!
+//! The crate reads no files and opens no connections: `http.send` has no implementation here. It has no bundles, no partial
+//! evaluation and no WebAssembly, and does not depend on Kubernetes.
 
 mod analysis;
 mod annotation;
@@ -41,6 +60,11 @@ mod suspend;
 mod token;
 mod value;
 mod walk;
+
+/// The examples of the README, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 pub use analysis::{Analysis, DataAccess, Join, Segment, Term, values_at};
 

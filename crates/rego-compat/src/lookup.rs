@@ -5,7 +5,7 @@ use crate::value::Value;
 /// A way to find the value under a key: [`get`] or [`stored`].
 pub(crate) type Lookup = for<'v> fn(&'v Value, &Value) -> Option<&'v Value>;
 
-/// The value under a key: of an object, an array or a set; anything else has none.
+/// Returns the value under a key: of an object, an array or a set; anything else has none.
 pub(crate) fn get<'a>(value: &'a Value, key: &Value) -> Option<&'a Value> {
     match value {
         Value::Object(pairs) => pairs.get(key),
@@ -15,7 +15,7 @@ pub(crate) fn get<'a>(value: &'a Value, key: &Value) -> Option<&'a Value> {
     }
 }
 
-/// The value under a key of a document in OPA's store, whose paths are texts: a number is the name it is spelled, and
+/// Returns the value under a key of a document in OPA's store, whose paths are texts: a number is the name it is spelled, and
 /// the digits of a place in an array are that place.
 pub(crate) fn stored<'a>(value: &'a Value, key: &Value) -> Option<&'a Value> {
     get(value, key).or_else(|| match (value, key) {
@@ -25,7 +25,7 @@ pub(crate) fn stored<'a>(value: &'a Value, key: &Value) -> Option<&'a Value> {
     })
 }
 
-/// The place in an array a number names.
+/// Returns the place in an array a number names.
 pub(crate) fn position(key: &Value) -> Option<usize> {
     match key {
         Value::Number(number) => usize::try_from(number.as_i64()?).ok(),

@@ -28,7 +28,7 @@ impl Meter {
         Self { core: eval_budget::Meter::new(budget), wrappings: Cell::new(0) }
     }
 
-    /// Steps so far.
+    /// Returns the steps so far.
     pub(crate) fn spent(&self) -> u64 {
         self.core.spent()
     }
@@ -55,7 +55,7 @@ impl Meter {
         Ok(self.core.afford_bytes(bytes)?)
     }
 
-    /// Bytes that may still be built.
+    /// Returns the bytes that may still be built.
     pub(crate) fn bytes_left(&self) -> usize {
         self.core.bytes_left()
     }
@@ -191,13 +191,13 @@ const fn is_compound(value: &Value) -> bool {
     matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
 }
 
-/// The work of writing a number in decimal: the square of its words, where it has more than one.
+/// Returns the work of writing a number in decimal: the square of its words, where it has more than one.
 fn decimal_work(value: &Value) -> u64 {
     let words = words(value);
     words.saturating_mul(words) / 8
 }
 
-/// The words of a number that is longer than most, roughly.
+/// Returns the words of a number that is longer than most, roughly.
 fn words(value: &Value) -> u64 {
     match value {
         Value::Number(number) => u64::try_from(number.weight() / 16).unwrap_or(u64::MAX),

@@ -1,5 +1,4 @@
-//! A parsed module: the unit authors write and hosts hand in. What may be in it is checked by `crate::check`,
-//! several of them become a program in `crate::program`.
+//! A parsed module. `crate::check` checks it alone, `crate::program` compiles several of them into a program.
 
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use crate::diagnostic::{Diagnostics, Source};
 use crate::parser::{self, RegoVersion};
 use crate::restrictions::Bounds;
 
-/// A module that parsed. Immutable, cheap to clone, `Send + Sync`.
+/// A parsed module. Immutable, cheap to clone, `Send + Sync`.
 #[derive(Clone, Debug)]
 pub struct Module {
     pub(crate) source: Arc<Source>,
@@ -17,18 +16,18 @@ pub struct Module {
 }
 
 impl Module {
-    /// Parses under the default [`Bounds`].
+    /// Parses a module under the default [`Bounds`].
     ///
     /// # Errors
-    /// The first syntax error, or the bound the text exceeds.
+    /// Returns the first syntax error, or the bound that the text exceeds.
     pub fn parse(name: &str, source: &str, version: RegoVersion) -> Result<Self, Diagnostics> {
         Self::parse_within(name, source, version, Bounds::default())
     }
 
-    /// Parses under the host's bounds.
+    /// Parses a module under the host's bounds.
     ///
     /// # Errors
-    /// The first syntax error, or the bound the text exceeds.
+    /// Returns the first syntax error, or the bound that the text exceeds.
     pub fn parse_within(
         name: &str,
         source: &str,
@@ -40,36 +39,36 @@ impl Module {
         Ok(Self::of(source, tree))
     }
 
-    /// A module of a tree that was read from a text.
+    /// Returns a module of a tree that was read from a text.
     pub(crate) fn of(source: Source, tree: Tree) -> Self {
         let package = tree.package.iter().map(ToString::to_string).collect();
         Self { source: Arc::new(source), tree: Arc::new(tree), package }
     }
 
-    /// The module with another tree of the same text.
+    /// Returns the module with another tree of the same text.
     pub(crate) fn with_tree(&self, tree: Tree) -> Self {
         Self { tree: Arc::new(tree), ..self.clone() }
     }
 
-    /// The package's path, without `data`: `["k8srequiredlabels"]`, `["lib", "helpers"]`.
+    /// Returns the package's path, without `data`: `["k8srequiredlabels"]`, `["lib", "helpers"]`.
     #[must_use]
     pub fn package(&self) -> &[String] {
         &self.package
     }
 
-    /// The name the module was parsed under.
+    /// Returns the name that the module was parsed under.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.source.name
     }
 
-    /// The text the module was parsed from.
+    /// Returns the text that the module was parsed from.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source.text
     }
 
-    /// Names of the module's rules in order of appearance, each once.
+    /// Returns the names of the module's rules in order of appearance, each once.
     pub fn rule_names(&self) -> impl Iterator<Item = &str> {
         let names: Vec<&str> =
             self.tree.rules.iter().filter_map(|rule| rule.head.name()).map(|name| &**name).collect();
@@ -77,7 +76,7 @@ impl Module {
         names.into_iter().filter(move |name| seen.insert(*name))
     }
 
-    /// Names of the module's rules with the line and column each definition is at, both counted from 1.
+    /// Returns the name, line and column of each definition, in order of appearance; lines and columns count from 1.
     pub fn rule_places(&self) -> impl Iterator<Item = (&str, u32, u32)> {
         self.tree.rules.iter().filter_map(|rule| {
             let (line, column) = self.source.locate(rule.at);

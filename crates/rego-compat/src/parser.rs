@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
         Pos(within(self.token().start), within(self.token().end))
     }
 
-    /// From the start of a position to the end of the last token read.
+    /// Returns the place from the start of a position to the end of the last token read.
     fn since(&self, at: Pos) -> Pos {
         let last = self.at.checked_sub(1).and_then(|last| self.tokens.get(last));
         Pos(at.0, last.map_or(at.1, |token| token.end.max(at.0)))
@@ -249,12 +249,12 @@ impl<'a> Parser<'a> {
         if self.take(kind) { Ok(()) } else { self.unexpected(&format!("expected `{}`", kind.text())) }
     }
 
-    /// A name that is not reserved.
+    /// Returns true if the current token is a name that is not reserved.
     fn is_name(&self) -> bool {
         self.kind() == Kind::Ident && !self.keywords.reserves(self.word())
     }
 
-    /// A keyword that starts a reference (`default.x`, `in["a"]`) counts as a name.
+    /// As [`Self::is_name`]; a keyword that starts a reference (`default.x`, `in["a"]`) counts as a name.
     fn is_reference_head(&self) -> bool {
         self.kind() == Kind::Ident
             && (self.is_name()

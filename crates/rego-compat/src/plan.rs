@@ -41,8 +41,8 @@ pub(crate) struct Plan {
     pub(crate) marks: Vec<Mark>,
 }
 
-/// The error of a number that names nothing in the plan. That is a defect of the planner, and must not be taken for an
-/// undefined value, which would silence the policy.
+/// Returns the error of an index that is not in the plan. That is a defect of the planner, and must not become an undefined
+/// value, which would silence the policy.
 ///
 /// Callers match on `get` and return this error instead of using `?`: the evaluator recurses through them, and a debug build
 /// gives each `?` over an [`EvalError`] some hundred bytes of stack.

@@ -35,7 +35,7 @@ struct Shared {
 /// Compiles modules into a program that answers `query`, a reference to a document such as `data.k8sfoo.violation`.
 ///
 /// # Errors
-/// Everything that keeps the modules from being evaluated as OPA would.
+/// Returns all errors of the modules together: those of OPA's compiler, and violations of `restrictions`.
 pub fn compile(modules: &[Module], query: &str, restrictions: &Restrictions) -> Result<Program, Diagnostics> {
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     for module in modules {
@@ -53,7 +53,7 @@ pub fn compile(modules: &[Module], query: &str, restrictions: &Restrictions) -> 
     Ok(Program { shared: Arc::new(shared) })
 }
 
-/// The rules a query names, and whether it reads plain data too.
+/// Returns the rules that a query names, and true if it reads plain data too.
 fn queried(book: &Rulebook, path: &[Name]) -> (Vec<GroupId>, bool) {
     if let Some((group, _)) = rule_on(&book.tree, path.iter().map(|name| &**name)) {
         return (vec![group], false);
@@ -65,7 +65,7 @@ fn queried(book: &Rulebook, path: &[Name]) -> (Vec<GroupId>, bool) {
     (groups, true)
 }
 
-/// The names of `data.a.b`, without `data`.
+/// Returns the names of `data.a.b`, without `data`.
 fn query_path(query: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Name> {
     let mut names = query.split('.').map(Name::from);
     if names.next().as_deref() == Some("data") {
@@ -83,10 +83,10 @@ fn query_path(query: &str, diagnostics: &mut Vec<Diagnostic>) -> Vec<Name> {
 }
 
 impl Program {
-    /// The query's value; `None` when it is undefined.
+    /// Evaluates the query; `None` means undefined.
     ///
     /// # Errors
-    /// The budget ran out, or OPA would have reported an evaluation error.
+    /// Returns an [`EvalError`] where the budget is exceeded, or where OPA reports an evaluation error.
     pub fn evaluate(&self, input: &Value, data: &Value, budget: &Budget) -> Result<Option<Value>, EvalError> {
         self.evaluate_with(input, data, budget, &Silent)
     }
@@ -94,7 +94,7 @@ impl Program {
     /// As [`Self::evaluate`], with the host's functions.
     ///
     /// # Errors
-    /// As [`Self::evaluate`], and what the host's functions fail with.
+    /// As [`Self::evaluate`], and the errors of the host's functions.
     pub fn evaluate_with(
         &self,
         input: &Value,
@@ -105,7 +105,7 @@ impl Program {
         eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals)
     }
 
-    /// As [`Self::evaluate_with`], and the steps it took.
+    /// As [`Self::evaluate_with`]; also returns the number of steps.
     pub(crate) fn metered(
         &self,
         input: &Value,
@@ -118,13 +118,14 @@ impl Program {
         (outcome, meter.spent())
     }
 
-    /// Returns what the program reads.
+    /// Returns the documents that the program reads.
     #[must_use]
     pub fn analysis(&self) -> &Analysis {
         &self.shared.analysis
     }
 
-    /// A function that [`Term::function`](crate::Term::function) names.
+    /// Returns the function that [`Term::function`](crate::Term::function) names; `None` where the program has none of that name
+    /// and one argument.
     #[must_use]
     pub fn function(&self, name: &str) -> Option<Function> {
         let is_named = |group: &plan::Group| format!("data.{}", group.path.join(".")) == name;
@@ -143,7 +144,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Its value for an argument; `None` when it is undefined. There is neither `input` nor `data`.
+    /// Evaluates the function for an argument; `None` means undefined. There is neither `input` nor `data`.
     ///
     /// # Errors
     /// As [`Program::evaluate`].

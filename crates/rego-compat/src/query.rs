@@ -1,6 +1,6 @@
 //! Ad-hoc queries: several expressions with variables, answered with every solution.
 //!
-//! `crate::program` answers one fixed document, over and over and fast; this is what people ask at a prompt.
+//! `crate::program` evaluates one fixed document many times; this is for queries at a prompt.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::plan::{self, Plan, Queried};
 use crate::restrictions::Restrictions;
 use eval_budget::Budget;
 
-/// The meaning of the names in a query.
+/// The names that a query sees: its package, imports and version.
 #[derive(Clone, Debug, Default)]
 pub struct QueryScope {
     /// The package whose rules the query sees by their bare names, as `a.b`.
     pub package: Option<String>,
     /// The imports of the query, as written behind `import`: `data.lib`, `input.user as u`, `rego.v1`.
     pub imports: Vec<String>,
-    /// The language of the query.
+    /// The version of the query's language.
     pub version: RegoVersion,
 }
 
@@ -59,11 +59,11 @@ struct Shared {
 /// An expression of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
-    /// As it is written.
+    /// The text of the expression.
     pub text: String,
-    /// Line, counted from 1.
+    /// The line, counted from 1.
     pub line: u32,
-    /// Column in characters, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: u32,
 }
 
@@ -77,10 +77,10 @@ pub struct Solution {
 }
 
 impl Query {
-    /// Compiles a query over modules. Where a host restricts what modules may read, the query itself is free of it.
+    /// Compiles a query over modules. Restrictions on what modules may read do not apply to the query itself.
     ///
     /// # Errors
-    /// The errors in the modules; if there are none, those in the query. The query's file is nameless.
+    /// Returns the errors in the modules; if there are none, those in the query, whose file name is empty.
     pub fn compile(
         modules: &[Module],
         text: &str,
@@ -107,17 +107,17 @@ impl Query {
         Ok(Self { shared: Arc::new(Shared { plan: plan::plan_rules(&book, &queried), asked, expressions }) })
     }
 
-    /// The query's expressions, in their order. `some x` alone is none.
+    /// Returns the query's expressions, in their order. `some x` alone is not one.
     #[must_use]
     pub fn expressions(&self) -> &[Expression] {
         &self.shared.expressions
     }
 
-    /// Every solution, in the order OPA finds them; none where the query is undefined. An `input` that is
-    /// [`Value::Undefined`] is none. What the modules print goes to `externals`.
+    /// Returns every solution, in the order OPA finds them; none where the query is undefined. [`Value::Undefined`] as `input`
+    /// means no input. Printed lines go to `externals`.
     ///
     /// # Errors
-    /// The budget ran out, or OPA would have reported an evaluation error.
+    /// Returns an [`EvalError`] where the budget is exceeded, or where OPA reports an evaluation error.
     pub fn solve(
         &self,
         input: &Value,

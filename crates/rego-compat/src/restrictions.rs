@@ -1,20 +1,21 @@
-//! The restrictions of a host on modules: documents, imports, builtins, and how large it may be.
+//! The restrictions of a host on modules: documents, imports, builtins and sizes.
 //!
-//! The default is plain OPA with bounds. The host decides which roots of `data` exist; this crate knows of none.
+//! The default is plain OPA with bounds. The host names the roots of `data` that may be read; none is built in.
 
 use std::collections::BTreeSet;
 
-/// Builtins that reach outside the evaluation. Refused unless the host asks for them.
+/// The builtins that reach outside the evaluation, refused unless the host allows them
+/// ([`Restrictions::with_disabled_builtins`]).
 pub const DISABLED_BUILTINS: [&str; 3] = ["http.send", "net.lookup_ip_addr", "opa.runtime"];
 
-/// Upper bounds on a module. The defaults are far above what people write.
+/// The upper bounds on a module. The defaults are far above the size of real policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Bounds {
     /// Bytes of one module. Default 1 MiB.
     pub size: usize,
     /// Levels of brackets, operators and bodies inside one another; a chain of left-associative operators, such as
-    /// `a + b - c`, is one level. Default 96.
+    /// `a + b - c` or `x and y and z`, is one level. Default 96.
     pub nesting: u32,
     /// Characters of one line. Default 16,384.
     pub columns: usize,
@@ -74,15 +75,15 @@ fn owned<S: Into<String>>(names: impl IntoIterator<Item = S>) -> impl Iterator<I
 }
 
 impl Restrictions {
-    /// Only these roots of `data` may be read (`data.<root>…`), always by name. Without this call, any may.
+    /// Limits reads of `data` to these roots (`data.<root>…`), always by name. Without this call, any may be read.
     #[must_use]
     pub fn with_data_roots<S: Into<String>>(mut self, roots: impl IntoIterator<Item = S>) -> Self {
         self.data_roots = Some(owned(roots).collect());
         self
     }
 
-    /// Only these documents may be imported, as dotted prefixes (`data.lib`, `future`). Without this call, any
-    /// import OPA accepts.
+    /// Limits imports to these documents, as dotted prefixes (`data.lib`, `future`). Without this call, every import is
+    /// allowed that OPA accepts.
     #[must_use]
     pub fn with_import_roots<S: Into<String>>(mut self, roots: impl IntoIterator<Item = S>) -> Self {
         self.import_roots =
@@ -90,7 +91,7 @@ impl Restrictions {
         self
     }
 
-    /// Rules that have to exist in a module.
+    /// Sets the rules that each module has to have.
     #[must_use]
     pub fn with_required_rules<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.required_rules = owned(names).collect();
@@ -105,14 +106,14 @@ impl Restrictions {
         self
     }
 
-    /// Functions of one argument that the host answers itself.
+    /// Sets the names of functions of one argument that the host implements, see [`crate::Externals`].
     #[must_use]
     pub fn with_external_functions<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.external_functions = owned(names).collect();
         self
     }
 
-    /// Keeps calls of `print`, whose lines go to [`crate::Externals::print`]. Without this call they are dropped.
+    /// Passes printed lines to [`crate::Externals::print`]. Without this call, calls of `print` are dropped.
     #[must_use]
     pub const fn with_print(mut self) -> Self {
         self.prints = true;
@@ -126,7 +127,7 @@ impl Restrictions {
         self
     }
 
-    /// The bounds in force.
+    /// Returns the bounds in force.
     #[must_use]
     pub const fn bounds(&self) -> Bounds {
         self.bounds
@@ -142,7 +143,7 @@ impl Restrictions {
         self.data_roots.is_some()
     }
 
-    /// The allowed roots, for messages.
+    /// Returns the allowed roots, for messages.
     pub(crate) fn data_roots(&self) -> impl Iterator<Item = &str> {
         self.data_roots.iter().flatten().map(String::as_str)
     }
@@ -156,7 +157,7 @@ impl Restrictions {
         })
     }
 
-    /// The importable prefixes, for messages.
+    /// Returns the prefixes that may be imported, for messages.
     pub(crate) fn import_roots(&self) -> impl Iterator<Item = String> {
         self.import_roots.iter().flatten().map(|root| root.join("."))
     }
@@ -173,7 +174,7 @@ impl Restrictions {
         self.prints
     }
 
-    /// Names of the functions the host answers, in order.
+    /// Returns the names of the host's functions, in order.
     pub(crate) fn externals(&self) -> impl Iterator<Item = &str> {
         self.external_functions.iter().map(String::as_str)
     }

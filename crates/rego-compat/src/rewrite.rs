@@ -23,7 +23,7 @@ use crate::token::{Kind, Token};
 const RENAMED: [(&str, &str); 2] = [("re_match", "regex.match"), ("net.cidr_overlap", "net.cidr_contains")];
 
 impl Module {
-    /// Returns the text of the module in Rego v1; of a module in Rego v1, its text.
+    /// Returns the text of the module rewritten to Rego v1; a module in Rego v1 is returned as it is.
     ///
     /// ```
     /// use rego_compat::{Module, RegoVersion};
@@ -34,8 +34,8 @@ impl Module {
     /// ```
     ///
     /// # Errors
-    /// Errors that Rego v1 has for the module and no rewrite is certain to repair with the same meaning. Places are those of the original
-    /// where they are known, otherwise those of the rewritten text.
+    /// Returns the errors that the module has under Rego v1 and that no rewrite with certainly the same meaning fixes. Places are
+    /// those of the original where they are known, otherwise those of the rewritten text.
     pub fn to_v1(&self) -> Result<String, Diagnostics> {
         if self.tree.strict {
             return Ok(self.source().to_owned());
@@ -122,7 +122,7 @@ impl<'a> Edits<'a> {
         rule.otherwise.iter().try_for_each(|branch: &Else| self.conditional(branch.written, branch.at.1))
     }
 
-    /// `p[x]` and `p.x` become `p contains x`.
+    /// Rewrites `p[x]` and `p.x` to `p contains x`.
     fn head(&mut self, rule: &Rule) -> Option<()> {
         if rule.written.contains || !matches!(rule.head.value, HeadValue::Element(_)) {
             return Some(());
@@ -158,7 +158,7 @@ impl<'a> Edits<'a> {
         Some(())
     }
 
-    /// `any([…])` as a statement becomes `true in […]`. In an expression, and of what may not be an array, it would mean
+    /// Rewrites the statement `any([…])` to `true in […]`. In an expression, and of what may not be an array, it would mean
     /// something else.
     fn any_of_array(&mut self, at: Pos) -> Option<()> {
         let name = self.tokens.iter().position(|token| token.start == at.0)?;
@@ -188,7 +188,7 @@ impl<'a> Edits<'a> {
         Some(())
     }
 
-    /// The position of the token that closes the bracket at a position.
+    /// Returns the position of the token that closes the bracket at a position.
     fn closes(&self, open: usize) -> Option<usize> {
         let mut depth = 0_usize;
         let size = self.tokens.iter().skip(open).position(|token| {
@@ -202,7 +202,7 @@ impl<'a> Edits<'a> {
         open.checked_add(size)
     }
 
-    /// The names in front of `(`, with their places: `net.cidr_overlap` of `net.cidr_overlap(a, b)`.
+    /// Returns the names in front of `(`, with their places: `net.cidr_overlap` of `net.cidr_overlap(a, b)`.
     fn calls(&self) -> Vec<(Pos, String)> {
         let mut calls = Vec::new();
         let mut start: Option<usize> = None;
@@ -231,7 +231,7 @@ impl<'a> Edits<'a> {
         self.text.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
-    /// A part of the text with the edits in it.
+    /// Returns a part of the text with the edits in it.
     fn between(mut self, start: u32, end: u32) -> Option<String> {
         self.list.sort();
         let mut text = String::new();

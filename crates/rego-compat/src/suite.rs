@@ -1,7 +1,7 @@
 //! Unit tests written in Rego: rules whose names begin with `test_`, found and run as `opa test` does.
 //!
 //! All modules are compiled once, with the tests in them; each test is one evaluation. What is printed of the
-//! outcome, and how, is the host's affair. `coverage` reports which places of the modules the tests passed.
+//! outcome, and how, is the host's decision. `coverage` reports which places of the modules the tests passed.
 
 mod case;
 mod coverage;
@@ -52,20 +52,20 @@ struct Shared {
     modules: Vec<Module>,
 }
 
-/// A test.
+/// A rule whose name begins with `test_` or `todo_test_`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// The package, as `data.a.b`.
+    /// The package of the rule, as `data.a.b`.
     pub package: String,
     /// The rule's name; the second and later rules of one name have a number behind it.
     pub name: String,
-    /// Name of the module it is in.
+    /// The name of the module that the rule is in.
     pub file: String,
-    /// Line of the rule, counted from 1.
+    /// The line of the rule, counted from 1.
     pub line: u32,
-    /// Column of the rule in characters, counted from 1.
+    /// The column of the rule in characters, counted from 1.
     pub column: u32,
-    /// Its name begins with `todo_`: it is not to be run.
+    /// True if the name begins with `todo_`, so that the test is not to be run.
     pub skipped: bool,
     group: Option<GroupId>,
     keyed: bool,
@@ -74,7 +74,7 @@ pub struct Test {
 /// The outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The rule is `true`, or all its cases are.
+    /// True if the rule is `true`, or if all its cases passed.
     pub passed: bool,
     /// The cases of a rule with cases (`test_x[name] if …`), by name.
     pub cases: Vec<TestCase>,
@@ -89,7 +89,7 @@ impl Suite {
         Self::build(modules, restrictions, false)
     }
 
-    /// As [`Self::compile`], with notes of each place a test passes, for [`Self::run_covered`].
+    /// As [`Self::compile`], and records coverage, for [`Self::run_covered`].
     ///
     /// # Errors
     /// As [`Self::compile`].
@@ -118,16 +118,16 @@ impl Suite {
         Ok(Self { shared: Arc::new(Shared { plan, tests, modules }) })
     }
 
-    /// The tests, in the order of the modules and of the rules in them.
+    /// Returns the tests, in the order of the modules and of the rules in them.
     #[must_use]
     pub fn tests(&self) -> &[Test] {
         &self.shared.tests
     }
 
-    /// Runs a test of this suite. There is no `input` but what the test puts there. What it prints goes to `externals`.
+    /// Runs a test of this suite, without `input` unless the test sets it. Printed lines go to `externals`.
     ///
     /// # Errors
-    /// The budget ran out, or OPA would have reported an evaluation error.
+    /// Returns an [`EvalError`] where the budget is exceeded, or where OPA reports an evaluation error.
     pub fn run(
         &self,
         test: &Test,
@@ -138,7 +138,7 @@ impl Suite {
         self.witnessed(test, data, budget, externals, &Witness::default())
     }
 
-    /// As [`Self::run`], and adds the places it passes to `coverage`, those before an error too.
+    /// As [`Self::run`], and adds the covered places to `coverage`, also those before an error.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -156,7 +156,7 @@ impl Suite {
         outcome
     }
 
-    /// The modules' places that `coverage` does not have.
+    /// Returns, for each module, the places that are covered and those that are not.
     #[must_use]
     pub fn report(&self, coverage: &Coverage) -> std::collections::BTreeMap<String, FileCoverage> {
         coverage.report(&self.shared.modules)

@@ -1,7 +1,7 @@
-//! Evaluations that wait for the host: calls of host functions collected into batches, answered, and gone on with.
+//! Evaluations that wait for the host: calls of host functions are collected into batches and answered by the host.
 //!
-//! An evaluation is suspended by running it until nothing more can be said without an answer, and resumed by running
-//! it again with what was answered. What a policy sees is one evaluation, in which each call has one answer. There is
+//! An evaluation is suspended by running it until it needs an answer to continue, and resumed by running it again with the
+//! answers. What a policy sees is one evaluation, in which each call has one answer. There is
 //! no runtime here: [`Program::start`] is a function, [`Program::evaluate_async`] awaits nothing but the host.
 
 use std::cell::RefCell;
@@ -15,31 +15,31 @@ use crate::program::Program;
 use crate::value::Value;
 use eval_budget::{Budget, Limit};
 
-/// A call that the host has to answer.
+/// A call of a host function that has no answer yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Request {
-    /// Name of the function, as given to [`crate::Restrictions::with_external_functions`].
+    /// The name of the function, as given to [`crate::Restrictions::with_external_functions`].
     pub function: String,
     /// The argument of the call.
     pub argument: Value,
 }
 
-/// The host's answer to a request: the function's value, `None` where it is undefined, or why the call failed. A failed
-/// call fails the evaluation, if the evaluation comes to it.
+/// The host's answer to a request: the function's value, `None` where it is undefined, or the reason why the call failed. A
+/// failed call ends the evaluation with an [`EvalError::External`], if the evaluation needs it.
 pub type Response = Result<Option<Value>, String>;
 
 /// The progress of an evaluation.
 #[derive(Clone, Debug)]
 #[must_use]
 pub enum EvalProgress {
-    /// It ended; `None` is undefined.
+    /// The evaluation ended; `None` means undefined.
     Done(Option<Value>),
-    /// It needs answers.
+    /// The evaluation needs answers.
     Waiting(Suspended),
 }
 
-/// An evaluation that waits for answers. Dropping it ends it; nothing else holds on to it.
+/// An evaluation that waits for answers. Dropping it ends the evaluation.
 #[derive(Clone, Debug)]
 pub struct Suspended {
     program: Program,
@@ -53,7 +53,7 @@ pub struct Suspended {
 
 /// A host that answers batches of calls without blocking a thread.
 pub trait AsyncExternals: Sync {
-    /// Answers to the requests, in their order. One that is missing fails the call it belongs to.
+    /// Returns the answers to the requests, in their order. A missing answer fails the call that it belongs to.
     ///
     /// The future may be dropped at any point where it waits; requests may be asked again by another evaluation.
     fn call_batch(&self, requests: &[Request]) -> impl Future<Output = Vec<Response>> + Send;
@@ -81,7 +81,7 @@ impl Externals for Known<'_> {
 }
 
 impl Program {
-    /// Begins an evaluation whose host functions are answered batch by batch.
+    /// Starts an evaluation whose host functions are answered batch by batch.
     ///
     /// A batch has every call the evaluation comes to before it needs an answer, in that order and each once: one for
     /// each way a body can go on, so a loop over a hundred images makes one batch of a hundred calls. A call whose
@@ -134,16 +134,16 @@ impl Program {
 }
 
 impl Suspended {
-    /// The calls to answer: never none, and none that was answered before.
+    /// Returns the calls to answer: at least one, and none that was answered before.
     #[must_use]
     pub fn requests(&self) -> &[Request] {
         &self.requests
     }
 
-    /// Goes on with answers, in the order of the requests. One that is missing fails the call it belongs to.
+    /// Continues with answers, in the order of the requests. A missing answer fails the call that it belongs to.
     ///
     /// # Errors
-    /// As [`Program::evaluate`], and what the answers say failed.
+    /// As [`Program::evaluate`], and the failures among the answers.
     pub fn resume(mut self, answers: Vec<Response>) -> Result<EvalProgress, EvalError> {
         let missing = || Err("the host gave no answer".to_owned());
         let answers = answers.into_iter().chain(std::iter::repeat_with(missing));

@@ -1,8 +1,8 @@
 //! The values that policies compute with: JSON, sets, and the absence of a value.
 //!
 //! A value is shared, never copied: cloning one counts a reference. Numbers keep the text they came in, as
-//! OPA's do ([`Number`]); everything is ordered as OPA orders it. What computes with values is `builtin` and
-//! `builtins`; nothing here knows about modules or evaluation.
+//! OPA's do ([`Number`]); everything is ordered as OPA orders it. Functions of values are in `builtin`;
+//! nothing here depends on modules or evaluation.
 
 mod array;
 mod json;
@@ -43,7 +43,7 @@ pub enum Value {
     Undefined,
 }
 
-/// The reason why something is not the value it was taken for.
+/// The error of reading a value, or of taking it for another type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
@@ -69,26 +69,26 @@ pub enum ValueError {
 }
 
 impl ValueError {
-    /// The text may be JSON, and nests too deep to be read.
+    /// Returns true if the text may be JSON, and nests too deep to be read.
     pub(crate) fn is_depth(&self) -> bool {
         matches!(self, Self::Json { reason, .. } if *reason == go_compat::json::TOO_DEEP)
     }
 }
 
 impl Value {
-    /// The empty array.
+    /// Returns the empty array.
     #[must_use]
     pub fn new_array() -> Self {
         Array::new().into_value()
     }
 
-    /// The empty object.
+    /// Returns the empty object.
     #[must_use]
     pub fn new_object() -> Self {
         Object::new().into_value()
     }
 
-    /// The empty set.
+    /// Returns the empty set.
     #[must_use]
     pub fn new_set() -> Self {
         Set::new().into_value()
@@ -103,13 +103,13 @@ impl Value {
         json::read(text)
     }
 
-    /// Writes JSON: sets as arrays, keys that are no strings as the strings of their JSON, undefined as null.
+    /// Writes JSON: sets as arrays, keys that are not strings as the strings of their JSON, undefined as null.
     #[must_use]
     pub fn to_json_str(&self) -> String {
         json::write(self)
     }
 
-    /// Reads a number.
+    /// Parses a number, and keeps its spelling.
     ///
     /// # Errors
     /// The text is not a number, or one beyond 2^±100000.
@@ -117,7 +117,7 @@ impl Value {
         Number::parse(text).map(Self::Number).ok_or_else(|| ValueError::Number(text.to_owned()))
     }
 
-    /// OPA's name for the type.
+    /// Returns OPA's name for the type.
     #[must_use]
     pub const fn type_name(&self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ impl Value {
         ValueError::Type { wanted, found: self.type_name() }
     }
 
-    /// The boolean.
+    /// Returns the boolean.
     ///
     /// # Errors
     /// The value is none.
@@ -147,7 +147,7 @@ impl Value {
         }
     }
 
-    /// The number.
+    /// Returns the number.
     ///
     /// # Errors
     /// The value is none.
@@ -158,7 +158,7 @@ impl Value {
         }
     }
 
-    /// The string.
+    /// Returns the string.
     ///
     /// # Errors
     /// The value is none.
@@ -169,7 +169,7 @@ impl Value {
         }
     }
 
-    /// The array.
+    /// Returns the array.
     ///
     /// # Errors
     /// The value is none.
@@ -180,7 +180,7 @@ impl Value {
         }
     }
 
-    /// The object.
+    /// Returns the object.
     ///
     /// # Errors
     /// The value is none.
@@ -191,7 +191,7 @@ impl Value {
         }
     }
 
-    /// The set.
+    /// Returns the set.
     ///
     /// # Errors
     /// The value is none.
@@ -202,10 +202,10 @@ impl Value {
         }
     }
 
-    /// The object to change; one that is shared is copied, its parts are not.
+    /// Returns the object to change; one that is shared is copied, its parts are not.
     ///
     /// # Errors
-    /// The value is none.
+    /// Returns [`ValueError::Type`] if the value is not an object.
     pub fn as_object_mut(&mut self) -> Result<&mut Object, ValueError> {
         match self {
             Self::Object(pairs) => Ok(Arc::make_mut(pairs)),
@@ -213,10 +213,10 @@ impl Value {
         }
     }
 
-    /// The set to change; one that is shared is copied, its elements are not.
+    /// Returns the set to change; one that is shared is copied, its elements are not.
     ///
     /// # Errors
-    /// The value is none.
+    /// Returns [`ValueError::Type`] if the value is not a set.
     pub fn as_set_mut(&mut self) -> Result<&mut Set, ValueError> {
         match self {
             Self::Set(items) => Ok(Arc::make_mut(items)),

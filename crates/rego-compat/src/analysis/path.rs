@@ -6,7 +6,7 @@ use crate::lookup;
 
 use super::Segment;
 
-/// The values that a path leads to, from `root`. Keys that come from the input are looked up in `input`.
+/// Returns the values that a path leads to, from `root`. Keys that come from the input are looked up in `input`.
 ///
 /// ```
 /// use rego_compat::{Segment, Value, values_at};

@@ -151,7 +151,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A body in another, with what it gives. What it learns of the outer variables, such as that one is equal to
+    /// Scans a body in another, and the operands that it gives. What it learns of the outer variables, such as that one is equal to
     /// something, need not hold around it.
     fn nested(&mut self, statements: &[Statement], gives: &[&Operand]) {
         let outer = self.origins.clone();
@@ -175,7 +175,7 @@ impl<'a> Scan<'a> {
         self.inherit(right, a);
     }
 
-    /// `function(argument) = output`
+    /// Scans `function(argument) = output`.
     fn called(&mut self, function: GroupId, argument: &Operand, output: &Operand, body: usize) {
         let (argument, known) = (self.operand(argument, body), self.operand(output, body));
         let is_open = self.is_open.get(function).copied().unwrap_or(true);
@@ -194,7 +194,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A variable set equal to something comes from where that comes from.
+    /// Gives a variable the origin of the operand that it is equal to.
     fn inherit(&mut self, operand: &Operand, origin: Option<Origin>) {
         if let (Operand::Var(slot), Some(origin)) = (operand, origin) {
             self.origins.entry(*slot).or_insert(origin);
@@ -212,7 +212,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// One side of a join; `None` where its function is unknown.
+    /// Returns one side of a join; `None` where its function is unknown.
     fn term(&self, origin: &Origin) -> Option<Term> {
         let function = match origin.function {
             Some(id) => Some(self.book.groups.get(id)?.name()),

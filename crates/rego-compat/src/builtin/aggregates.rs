@@ -9,7 +9,7 @@ use crate::value::{Number, Value};
 use super::comparison::is_scalar;
 use super::{Answer, Outcome, answer, arithmetic, operand};
 
-/// `count(xs)`: elements, pairs, or the characters of a string.
+/// Implements `count(xs)`: elements, pairs, or the characters of a string.
 pub(super) fn count(args: &[&Value], meter: &Meter) -> Answer {
     let count = match args.first() {
         Some(Value::Array(items)) => items.len(),
@@ -24,12 +24,13 @@ pub(super) fn count(args: &[&Value], meter: &Meter) -> Answer {
     answer(count)
 }
 
-/// `sum(xs)` of numbers.
+/// Implements `sum(xs)` of numbers.
 pub(super) fn sum(args: &[&Value], meter: &Meter) -> Answer {
     summed(args, meter, numeric::sum)
 }
 
-/// `product(xs)`. Every number adds its digits to the product, which is read as often as there are numbers, and written at last.
+/// Implements `product(xs)`. Every number adds its digits to the product, which is read as often as there are numbers,
+/// and written at last.
 pub(super) fn product(args: &[&Value], meter: &Meter) -> Answer {
     let digits = |item: &Value| item.as_number().map_or(0, |number| number.weight().max(number.text().len()));
     let weights: Vec<usize> = match args {
@@ -66,7 +67,7 @@ fn summed(args: &[&Value], meter: &Meter, compute: fn(&[&Number]) -> Option<Numb
     Ok(compute(&numbers).map(Value::from))
 }
 
-/// `sort(xs)`: the elements of an array or set as an ordered array.
+/// Implements `sort(xs)`: the elements of an array or set as an ordered array.
 pub(super) fn sort(args: &[&Value]) -> Outcome {
     let ordered = |mut elements: Vec<Value>| {
         elements.sort();
@@ -75,12 +76,12 @@ pub(super) fn sort(args: &[&Value]) -> Outcome {
     operand::elements(args, 0).map(ordered).into()
 }
 
-/// `max(xs)`; undefined where there are no elements.
+/// Implements `max(xs)`; undefined where there are no elements.
 pub(super) fn max(args: &[&Value]) -> Outcome {
     extreme(args, Ordering::Greater)
 }
 
-/// `min(xs)`; undefined where there are no elements.
+/// Implements `min(xs)`; undefined where there are no elements.
 pub(super) fn min(args: &[&Value]) -> Outcome {
     extreme(args, Ordering::Less)
 }
@@ -96,12 +97,12 @@ fn extreme(args: &[&Value], wanted: Ordering) -> Outcome {
     found.map_or(Outcome::Undefined, Outcome::Value)
 }
 
-/// `all(xs)`: whether every element of an array or set is `true`.
+/// Implements `all(xs)`: whether every element of an array or set is `true`.
 pub(super) fn all(args: &[&Value]) -> Outcome {
     operand::elements(args, 0).map(|elements| Value::Bool(elements.iter().all(is_true))).into()
 }
 
-/// `any(xs)`: whether some element of an array or set is `true`.
+/// Implements `any(xs)`: whether some element of an array or set is `true`.
 pub(super) fn any(args: &[&Value]) -> Outcome {
     operand::elements(args, 0).map(|elements| Value::Bool(elements.iter().any(is_true))).into()
 }
@@ -110,7 +111,7 @@ fn is_true(value: &Value) -> bool {
     matches!(value, Value::Bool(true))
 }
 
-/// `x in xs`: false for what is not a collection.
+/// Implements `x in xs`: false for what is not a collection.
 pub(super) fn member(args: &[&Value], meter: &Meter) -> Answer {
     let [element, collection] = args else {
         return Ok(None);
@@ -131,7 +132,7 @@ pub(super) fn member(args: &[&Value], meter: &Meter) -> Answer {
     })
 }
 
-/// `k, v in xs`.
+/// Implements `k, v in xs`.
 pub(super) fn member_at(args: &[&Value], meter: &Meter) -> Answer {
     let [key, element, collection] = args else {
         return Ok(None);

@@ -7,12 +7,12 @@ use crate::value::{Number, Value};
 
 use super::{Answer, sets};
 
-/// `x + y`.
+/// Implements `x + y`.
 pub(super) fn plus(args: &[&Value], meter: &Meter) -> Answer {
     computed(args, meter, arithmetic::plus)
 }
 
-/// `x - y`: of numbers, or the difference of sets.
+/// Implements `x - y`: of numbers, or the difference of sets.
 pub(super) fn minus(args: &[&Value], meter: &Meter) -> Answer {
     match args {
         [Value::Number(_), Value::Number(_)] => computed(args, meter, arithmetic::minus),
@@ -20,42 +20,42 @@ pub(super) fn minus(args: &[&Value], meter: &Meter) -> Answer {
     }
 }
 
-/// `x * y`.
+/// Implements `x * y`.
 pub(super) fn times(args: &[&Value], meter: &Meter) -> Answer {
     computed(args, meter, arithmetic::times)
 }
 
-/// `x / y`.
+/// Implements `x / y`.
 pub(super) fn over(args: &[&Value], meter: &Meter) -> Answer {
     computed(args, meter, arithmetic::over)
 }
 
-/// `x % y`.
+/// Implements `x % y`.
 pub(super) fn remainder(args: &[&Value], meter: &Meter) -> Answer {
     computed(args, meter, arithmetic::remainder)
 }
 
-/// `abs(x)`.
+/// Implements `abs(x)`.
 pub(super) fn absolute(args: &[&Value], meter: &Meter) -> Answer {
     mapped(args, meter, arithmetic::absolute)
 }
 
-/// `round(x)`.
+/// Implements `round(x)`.
 pub(super) fn round(args: &[&Value], meter: &Meter) -> Answer {
     mapped(args, meter, arithmetic::round)
 }
 
-/// `ceil(x)`.
+/// Implements `ceil(x)`.
 pub(super) fn ceil(args: &[&Value], meter: &Meter) -> Answer {
     mapped(args, meter, arithmetic::ceil)
 }
 
-/// `floor(x)`.
+/// Implements `floor(x)`.
 pub(super) fn floor(args: &[&Value], meter: &Meter) -> Answer {
     mapped(args, meter, arithmetic::floor)
 }
 
-/// Squaring a number over and over doubles its digits each time: the work is paid for before it is done.
+/// Pays for an operation before it is done: squaring a number over and over doubles its digits each time.
 pub(super) fn pay(number: &Number, other: usize, meter: &Meter) -> Result<(), EvalError> {
     let words = number.weight().saturating_add(other) / 16;
     if words > 8 { meter.charge(words.saturating_mul(words)) } else { Ok(()) }

@@ -5,19 +5,19 @@ use crate::value::{Array, Value};
 use super::Outcome;
 use super::operand::{self, CallError};
 
-/// `array.concat(a, b)`.
+/// Implements `array.concat(a, b)`.
 pub(super) fn concat(args: &[&Value]) -> Outcome {
     let joined =
         || Ok(operand::array(args, 0)?.iter().chain(operand::array(args, 1)?.iter()).cloned().collect());
     joined().map(Array::into_value).into()
 }
 
-/// `array.reverse(xs)`.
+/// Implements `array.reverse(xs)`.
 pub(super) fn reverse(args: &[&Value]) -> Outcome {
     operand::array(args, 0).map(|items| items.iter().rev().cloned().collect::<Array>().into_value()).into()
 }
 
-/// `array.slice(xs, start, stop)`; places outside are the nearest one inside.
+/// Implements `array.slice(xs, start, stop)`; places outside are the nearest one inside.
 pub(super) fn slice(args: &[&Value]) -> Outcome {
     let part = || {
         let items = operand::array(args, 0)?;
@@ -30,7 +30,7 @@ pub(super) fn slice(args: &[&Value]) -> Outcome {
     part().map(Array::into_value).into()
 }
 
-/// `array.flatten(xs)`: the elements of `xs`, an array among them replaced by its own elements, one level deep.
+/// Implements `array.flatten(xs)`: the elements of `xs`, an array among them replaced by its own elements, one level deep.
 pub(super) fn flatten(args: &[&Value]) -> Outcome {
     operand::array(args, 0).map(|items| items.iter().flat_map(level).collect::<Array>().into_value()).into()
 }

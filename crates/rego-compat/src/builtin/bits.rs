@@ -8,7 +8,7 @@ use crate::value::{Number, Value};
 
 use super::{Answer, answer};
 
-/// A whole number of any size, however it is spelled.
+/// Returns a whole number of any size, however it is spelled.
 fn integer(args: &[&Value], index: usize, meter: &Meter) -> Result<Option<BigInt>, EvalError> {
     let Some(Value::Number(number)) = args.get(index) else {
         return Ok(None);
@@ -20,22 +20,22 @@ fn integer(args: &[&Value], index: usize, meter: &Meter) -> Result<Option<BigInt
     Ok(number.to_integer())
 }
 
-/// `bits.and(x, y)`.
+/// Implements `bits.and(x, y)`.
 pub(super) fn and(args: &[&Value], meter: &Meter) -> Answer {
     combined(args, meter, |a, b| a & b)
 }
 
-/// `bits.or(x, y)`.
+/// Implements `bits.or(x, y)`.
 pub(super) fn or(args: &[&Value], meter: &Meter) -> Answer {
     combined(args, meter, |a, b| a | b)
 }
 
-/// `bits.xor(x, y)`.
+/// Implements `bits.xor(x, y)`.
 pub(super) fn xor(args: &[&Value], meter: &Meter) -> Answer {
     combined(args, meter, |a, b| a ^ b)
 }
 
-/// `bits.negate(x)`.
+/// Implements `bits.negate(x)`.
 pub(super) fn negate(args: &[&Value], meter: &Meter) -> Answer {
     match integer(args, 0, meter)? {
         Some(number) => answer(Number::from(&!number)),
@@ -50,13 +50,13 @@ fn combined(args: &[&Value], meter: &Meter, combine: fn(BigInt, BigInt) -> BigIn
     }
 }
 
-/// By how much to shift: Go takes the lowest 64 bits of a number that is not negative.
+/// Returns by how much to shift: Go takes the lowest 64 bits of a number that is not negative.
 fn places(args: &[&Value], meter: &Meter) -> Result<Option<u64>, EvalError> {
     let places = integer(args, 1, meter)?.filter(|places| places.sign() != num_bigint::Sign::Minus);
     Ok(places.map(|places| places.iter_u64_digits().next().unwrap_or(0)))
 }
 
-/// The result has as many bits as the second operand says.
+/// Implements `bits.lsh(x, s)`, and pays for the bits of the result beforehand.
 pub(super) fn shift_left(args: &[&Value], meter: &Meter) -> Answer {
     let (Some(number), Some(places)) = (integer(args, 0, meter)?, places(args, meter)?) else {
         return Ok(None);

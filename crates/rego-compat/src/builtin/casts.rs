@@ -6,32 +6,32 @@ use crate::value::{Number, Set, Value};
 use super::Outcome;
 use super::operand::{self, CallError};
 
-/// `cast_array(x)`: an array as it is, a set as the array of its elements.
+/// Implements `cast_array(x)`: an array as it is, a set as the array of its elements.
 pub(super) fn array(args: &[&Value]) -> Outcome {
     operand::elements(args, 0).map(Value::from).into()
 }
 
-/// `cast_set(x)`: a set as it is, an array as the set of its elements.
+/// Implements `cast_set(x)`: a set as it is, an array as the set of its elements.
 pub(super) fn set(args: &[&Value]) -> Outcome {
     operand::elements(args, 0).map(|elements| Value::from(elements.into_iter().collect::<Set>())).into()
 }
 
-/// `cast_string(x)`: a string as it is, nothing else.
+/// Implements `cast_string(x)`: a string as it is, nothing else.
 pub(super) fn string(args: &[&Value]) -> Outcome {
     only(args, "string")
 }
 
-/// `cast_boolean(x)`: a boolean as it is, nothing else.
+/// Implements `cast_boolean(x)`: a boolean as it is, nothing else.
 pub(super) fn boolean(args: &[&Value]) -> Outcome {
     only(args, "boolean")
 }
 
-/// `cast_null(x)`: null as it is, nothing else.
+/// Implements `cast_null(x)`: null as it is, nothing else.
 pub(super) fn null(args: &[&Value]) -> Outcome {
     only(args, "null")
 }
 
-/// `cast_object(x)`: an object as it is, nothing else.
+/// Implements `cast_object(x)`: an object as it is, nothing else.
 pub(super) fn object(args: &[&Value]) -> Outcome {
     only(args, "object")
 }
@@ -43,7 +43,7 @@ fn only(args: &[&Value], wanted: &str) -> Outcome {
     }
 }
 
-/// `to_number(x)`. A string becomes the number that is spelled like it.
+/// Implements `to_number(x)`. A string becomes the number that is spelled like it.
 pub(super) fn to_number(args: &[&Value]) -> Outcome {
     match args.first().copied() {
         Some(Value::Null | Value::Bool(false)) => Outcome::Value(Value::from(0)),
@@ -54,7 +54,7 @@ pub(super) fn to_number(args: &[&Value]) -> Outcome {
     }
 }
 
-/// A number as Go's `strconv.ParseFloat` takes it, within the range of a float.
+/// Returns a number as Go's `strconv.ParseFloat` takes it, within the range of a float.
 fn parsed(text: &str) -> Result<Number, CallError> {
     let error = |what: &str| format!("strconv.ParseFloat: parsing {text:?}: {what}");
     let spelling = Spelling::read(text).filter(|_| separates_digits(text));

@@ -9,13 +9,13 @@ use go_compat::net::{Cidr, parse_ip};
 pub(super) mod expand;
 mod merge;
 
-/// `net.cidr_is_valid(cidr)`.
+/// Implements `net.cidr_is_valid(cidr)`.
 pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     let valid = operand::string(args, 0).is_ok_and(|text| Cidr::parse(text).is_ok());
     Outcome::Value(Value::Bool(valid))
 }
 
-/// `net.cidr_contains(cidr, cidr_or_ip)`.
+/// Implements `net.cidr_contains(cidr, cidr_or_ip)`.
 pub(super) fn contains(args: &[&Value]) -> Outcome {
     contained(args).map(Value::Bool).into()
 }
@@ -30,7 +30,7 @@ fn contained(args: &[&Value]) -> Result<bool, operand::CallError> {
     Ok(network.contains(&Cidr::parse(other).map_err(unreadable)?))
 }
 
-/// `net.cidr_intersects(a, b)`.
+/// Implements `net.cidr_intersects(a, b)`.
 pub(super) fn intersects(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|a| {
         let (a, b) = (Cidr::parse(a)?, Cidr::parse(operand::string(args, 1)?)?);
@@ -39,13 +39,13 @@ pub(super) fn intersects(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// The addresses of a network, in order.
+/// Returns the addresses of a network, in order.
 pub(crate) fn addresses(text: &str) -> Option<(u128, impl Iterator<Item = String>)> {
     let network = Cidr::parse(text).ok()?;
     Some((network.count(), network.addresses()))
 }
 
-/// `net.cidr_merge(networks)`: the fewest networks that hold the same addresses.
+/// Implements `net.cidr_merge(networks)`: the fewest networks that hold the same addresses.
 pub(super) fn merge(args: &[&Value]) -> Outcome {
     let answer = operand::elements(args, 0).and_then(|elements| {
         let networks: Result<Vec<Cidr>, _> = elements.iter().map(network_of).collect();
@@ -55,7 +55,7 @@ pub(super) fn merge(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// An element of `net.cidr_merge`: a network, or an address, which stands for the network of its class.
+/// Returns an element of `net.cidr_merge`: a network, or an address, which stands for the network of its class.
 fn network_of(element: &Value) -> Result<Cidr, operand::CallError> {
     let Value::String(text) = element else {
         return Err("element must be string".to_owned());
@@ -68,7 +68,7 @@ fn network_of(element: &Value) -> Result<Cidr, operand::CallError> {
     }
 }
 
-/// `net.cidr_contains_matches(cidrs, cidrs_or_ips)`: the pairs of keys of which the first contains the second.
+/// Implements `net.cidr_contains_matches(cidrs, cidrs_or_ips)`: the pairs of keys of which the first contains the second.
 pub(super) fn contains_matches(args: &[&Value]) -> Outcome {
     matches(args).into()
 }
@@ -85,7 +85,7 @@ fn matches(args: &[&Value]) -> Result<Value, operand::CallError> {
     Ok(Value::from(found))
 }
 
-/// The networks of an operand, each with what identifies it: itself, its index, or its key.
+/// Returns the networks of an operand, each with what identifies it: itself, its index, or its key.
 fn keyed_operand(args: &[&Value], index: usize) -> Result<Vec<(Value, Value)>, operand::CallError> {
     let with_key = |(element, key): (&Value, Value)| {
         let error = |reason| format!("operand {}: {reason}", index.saturating_add(1));
@@ -102,7 +102,7 @@ fn keyed_operand(args: &[&Value], index: usize) -> Result<Vec<(Value, Value)>, o
     }
 }
 
-/// A network as an element: text, or an array that begins with it.
+/// Returns a network as an element: text, or an array that begins with it.
 fn first_of(element: &Value) -> Result<Value, &'static str> {
     let first = match element {
         Value::String(_) => Some(element),

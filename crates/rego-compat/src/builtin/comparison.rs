@@ -7,32 +7,32 @@ use crate::meter::Meter;
 
 use super::{Answer, answer};
 
-/// `x == y`.
+/// Implements `x == y`.
 pub(super) fn equal(args: &[&Value], meter: &Meter) -> Answer {
     compared(args, meter, |a, b| a == b)
 }
 
-/// `x != y`.
+/// Implements `x != y`.
 pub(super) fn unequal(args: &[&Value], meter: &Meter) -> Answer {
     compared(args, meter, |a, b| a != b)
 }
 
-/// `x < y`.
+/// Implements `x < y`.
 pub(super) fn less(args: &[&Value], meter: &Meter) -> Answer {
     compared(args, meter, |a, b| a < b)
 }
 
-/// `x <= y`.
+/// Implements `x <= y`.
 pub(super) fn less_or_equal(args: &[&Value], meter: &Meter) -> Answer {
     compared(args, meter, |a, b| a <= b)
 }
 
-/// `x > y`.
+/// Implements `x > y`.
 pub(super) fn greater(args: &[&Value], meter: &Meter) -> Answer {
     compared(args, meter, |a, b| a > b)
 }
 
-/// `x >= y`.
+/// Implements `x >= y`.
 pub(super) fn greater_or_equal(args: &[&Value], meter: &Meter) -> Answer {
     compared(args, meter, |a, b| a >= b)
 }
@@ -41,7 +41,7 @@ pub(super) const fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
 }
 
-/// Comparing walks both values; where both are nested, the smaller way through is paid for first.
+/// Pays for a comparison, which walks both values: where both are nested, for the smaller of them.
 pub(crate) fn pay(a: &Value, b: &Value, meter: &Meter) -> Result<(), EvalError> {
     if is_scalar(a) || is_scalar(b) { Ok(()) } else { meter.charge_tree(a) }
 }

@@ -11,42 +11,42 @@ use sha2::{Digest, Sha256, Sha512};
 
 use super::{Outcome, operand};
 
-/// `crypto.md5(text)`.
+/// Implements `crypto.md5(text)`.
 pub(super) fn md5(args: &[&Value]) -> Outcome {
     digest::<Md5>(args)
 }
 
-/// `crypto.sha1(text)`.
+/// Implements `crypto.sha1(text)`.
 pub(super) fn sha1(args: &[&Value]) -> Outcome {
     digest::<Sha1>(args)
 }
 
-/// `crypto.sha256(text)`.
+/// Implements `crypto.sha256(text)`.
 pub(super) fn sha256(args: &[&Value]) -> Outcome {
     digest::<Sha256>(args)
 }
 
-/// `crypto.hmac.md5(text, key)`.
+/// Implements `crypto.hmac.md5(text, key)`.
 pub(super) fn hmac_md5(args: &[&Value]) -> Outcome {
     keyed(args, authenticate::<Hmac<Md5>>)
 }
 
-/// `crypto.hmac.sha1(text, key)`.
+/// Implements `crypto.hmac.sha1(text, key)`.
 pub(super) fn hmac_sha1(args: &[&Value]) -> Outcome {
     keyed(args, authenticate::<Hmac<Sha1>>)
 }
 
-/// `crypto.hmac.sha256(text, key)`.
+/// Implements `crypto.hmac.sha256(text, key)`.
 pub(super) fn hmac_sha256(args: &[&Value]) -> Outcome {
     keyed(args, authenticate::<Hmac<Sha256>>)
 }
 
-/// `crypto.hmac.sha512(text, key)`.
+/// Implements `crypto.hmac.sha512(text, key)`.
 pub(super) fn hmac_sha512(args: &[&Value]) -> Outcome {
     keyed(args, authenticate::<Hmac<Sha512>>)
 }
 
-/// `crypto.hmac.equal(a, b)`, which takes as long for unequal codes as for equal ones.
+/// Implements `crypto.hmac.equal(a, b)`, which takes as long for unequal codes as for equal ones.
 pub(super) fn hmac_equal(args: &[&Value]) -> Outcome {
     equal(args).into()
 }
@@ -55,13 +55,13 @@ fn equal(args: &[&Value]) -> Result<Value, operand::CallError> {
     Ok(Value::Bool(same(operand::string(args, 0)?.as_bytes(), operand::string(args, 1)?.as_bytes())))
 }
 
-/// Equality that looks at every byte.
+/// Compares in constant time: looks at every byte.
 pub(super) fn same(a: &[u8], b: &[u8]) -> bool {
     let difference = a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b));
     a.len() == b.len() && difference == 0
 }
 
-/// The code of a message under a key; none for a key that the algorithm does not take (each takes any).
+/// Returns the code of a message under a key; none for a key that the algorithm does not take (each takes any).
 pub(super) fn authenticate<M: Mac + hmac::digest::KeyInit>(message: &[u8], key: &[u8]) -> Option<Vec<u8>> {
     let mut mac = <M as Mac>::new_from_slice(key).ok()?;
     mac.update(message);
@@ -81,7 +81,7 @@ fn keyed(args: &[&Value], code: fn(&[u8], &[u8]) -> Option<Vec<u8>>) -> Outcome 
     answer.into()
 }
 
-/// Lower-case hexadecimal digits.
+/// Returns lower-case hexadecimal digits.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

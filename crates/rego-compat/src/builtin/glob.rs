@@ -40,7 +40,7 @@ pub(super) fn matches(args: &[&Value], meter: &Meter) -> Answer {
     answer(glob.regex.is_match(text))
 }
 
-/// Single characters; a point where the array is empty, and nothing for null.
+/// Returns the separators: single characters, a dot where the array is empty, none for null.
 fn separators(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),
@@ -56,7 +56,7 @@ fn separators(value: &Value) -> Option<String> {
     }
 }
 
-/// The compiled form of a pattern; none where OPA refuses it.
+/// Returns the compiled form of a pattern; none where OPA refuses it.
 fn compiled(pattern: &str, separators: String, meter: &Meter) -> Result<Option<Pattern>, EvalError> {
     let key = (pattern.into(), separators.into_boxed_str());
     if let Some(known) = RECENT.with_borrow(|recent| recent.get(&key).cloned()) {

@@ -8,7 +8,7 @@ use crate::value::{Object, Set, Value};
 
 use super::{Answer, answer};
 
-/// The nodes an array or a set lists; anything else lists none.
+/// Returns the nodes an array or a set lists; anything else lists none.
 fn nodes(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(items) => items.iter().collect(),
@@ -21,7 +21,7 @@ fn is_list(value: &Value) -> bool {
     matches!(value, Value::Array(_) | Value::Set(_))
 }
 
-/// The nodes of the graph to which a way leads from one of the first.
+/// Returns the nodes of the graph to which a way leads from one of the first.
 pub(super) fn reachable(args: &[&Value], meter: &Meter) -> Answer {
     let [Value::Object(graph), initial] = args else { return Ok(None) };
     if !is_list(initial) {
@@ -43,7 +43,7 @@ pub(super) fn reachable(args: &[&Value], meter: &Meter) -> Answer {
     answer(reached.into_value())
 }
 
-/// The ways from the first nodes to where they end, leave the graph or would close a circle.
+/// Returns the ways from the first nodes to where they end, leave the graph or would close a circle.
 pub(super) fn reachable_paths(args: &[&Value], meter: &Meter) -> Answer {
     let [Value::Object(graph), initial] = args else { return Ok(None) };
     if !is_list(initial) {

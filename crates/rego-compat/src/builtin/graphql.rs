@@ -33,17 +33,17 @@ impl From<EvalError> for Error {
     }
 }
 
-/// `graphql.is_valid(query, schema)`.
+/// Implements `graphql.is_valid(query, schema)`.
 pub(super) fn is_valid(args: &[&Value], meter: &Meter) -> Answer {
     verdict(verified(args, meter).map(drop))
 }
 
-/// `graphql.schema_is_valid(schema)`.
+/// Implements `graphql.schema_is_valid(schema)`.
 pub(super) fn schema_is_valid(args: &[&Value], meter: &Meter) -> Answer {
     verdict(schema_at(args, 0, meter).map(drop))
 }
 
-/// `graphql.parse(query, schema)`: both trees; undefined where either is invalid.
+/// Implements `graphql.parse(query, schema)`: both trees; undefined where either is invalid.
 pub(super) fn parse(args: &[&Value], meter: &Meter) -> Answer {
     match verified(args, meter) {
         Ok((query, schema)) => tree(vec![query, schema], meter),
@@ -52,7 +52,7 @@ pub(super) fn parse(args: &[&Value], meter: &Meter) -> Answer {
     }
 }
 
-/// `graphql.parse_and_verify(query, schema)`: validity and both trees, which are empty where either is invalid.
+/// Implements `graphql.parse_and_verify(query, schema)`: validity and both trees, which are empty where either is invalid.
 pub(super) fn parse_and_verify(args: &[&Value], meter: &Meter) -> Answer {
     match verified(args, meter) {
         Ok((query, schema)) => tree(vec![Value::Bool(true), query, schema], meter),
@@ -61,12 +61,12 @@ pub(super) fn parse_and_verify(args: &[&Value], meter: &Meter) -> Answer {
     }
 }
 
-/// `graphql.parse_query(text)`.
+/// Implements `graphql.parse_query(text)`.
 pub(super) fn parse_query(args: &[&Value], meter: &Meter) -> Answer {
     parsed(text_at(args, 0).ok_or(Error::Invalid).and_then(|text| parse::query(text, meter)), meter)
 }
 
-/// `graphql.parse_schema(text)`.
+/// Implements `graphql.parse_schema(text)`.
 pub(super) fn parse_schema(args: &[&Value], meter: &Meter) -> Answer {
     parsed(text_at(args, 0).ok_or(Error::Invalid).and_then(|text| parse::schema(text, meter)), meter)
 }
@@ -96,7 +96,7 @@ fn tree(parts: Vec<Value>, meter: &Meter) -> Answer {
     answer(parts)
 }
 
-/// The trees of a query and of a schema that it is valid against.
+/// Returns the trees of a query and of a schema that it is valid against.
 fn verified(args: &[&Value], meter: &Meter) -> Result<(Value, Value), Error> {
     let query: QueryDocument = document(args.first(), parse::query, meter)?;
     let (schema, tree) = schema_at(args, 1, meter)?;
@@ -104,14 +104,14 @@ fn verified(args: &[&Value], meter: &Meter) -> Result<(Value, Value), Error> {
     Ok((query.write(), tree))
 }
 
-/// A sound schema, and its tree.
+/// Returns a sound schema, and its tree.
 fn schema_at(args: &[&Value], index: usize, meter: &Meter) -> Result<(Schema, Value), Error> {
     let document: SchemaDocument = document(args.get(index), parse::schema, meter)?;
     let tree = document.write();
     Ok((Schema::of(document, meter)?, tree))
 }
 
-/// A document from its text, or from its tree.
+/// Returns a document from its text, or from its tree.
 fn document<T: Part>(
     value: Option<&&Value>,
     parse: fn(&str, &Meter) -> Result<T, Error>,

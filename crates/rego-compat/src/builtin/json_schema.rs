@@ -90,7 +90,7 @@ fn compiled(schema: &Value, meter: &Meter) -> Result<Schema, Error> {
     compile::schema(&document, meter)
 }
 
-/// The JSON document that an argument is, or is the text of.
+/// Returns the JSON document that an argument is, or is the text of.
 fn document_of(value: &Value, meter: &Meter) -> Result<Value, Error> {
     meter.charge_tree(value)?;
     match value {
@@ -105,7 +105,7 @@ fn document_of(value: &Value, meter: &Meter) -> Result<Value, Error> {
     }
 }
 
-/// A value as JSON has it: sets as arrays, keys as texts.
+/// Returns a value as JSON has it: sets as arrays, keys as texts.
 fn plain(value: &Value) -> Result<Value, String> {
     if is_plain(value) {
         return Ok(value.clone());

@@ -9,7 +9,8 @@ use crate::value::{Number, Value};
 
 use super::{Answer, Outcome, answer, operand};
 
-/// Up or down from the first to the last, in steps of one or of the third argument.
+/// Implements `numbers.range` and `numbers.range_step`: up or down from the first to the last, in steps of one or of the
+/// third argument.
 pub(super) fn range(args: &[&Value], meter: &Meter) -> Answer {
     let mut numbers = args.iter().map(|arg| whole(arg));
     let (Some(Some(first)), Some(Some(last))) = (numbers.next(), numbers.next()) else { return Ok(None) };
@@ -43,7 +44,7 @@ pub(super) fn range(args: &[&Value], meter: &Meter) -> Answer {
     answer(values)
 }
 
-/// The whole number that a value is in OPA's floats of 64 significant bits.
+/// Returns the whole number that a value is in OPA's floats of 64 significant bits.
 fn whole(value: &Value) -> Option<BigInt> {
     let Value::Number(number) = value else { return None };
     match number.as_i64() {
@@ -52,7 +53,7 @@ fn whole(value: &Value) -> Option<BigInt> {
     }
 }
 
-/// `rand.intn(key, n)`: a number from 0 up to the size of `n`, and 0 for 0.
+/// Implements `rand.intn(key, n)`: a number from 0 up to the size of `n`, and 0 for 0.
 pub(super) fn intn(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|_| {
         let bound = u128::from(operand::integer(args, 1)?.unsigned_abs());

@@ -8,7 +8,7 @@ use crate::value::{Object, Set, Value};
 use super::operand::{self, CallError};
 use super::{Answer, Outcome, answer};
 
-/// `object.get(x, key, default)`: the value under a key or path, or the default.
+/// Implements `object.get(x, key, default)`: the value under a key or path, or the default.
 pub(super) fn get(args: &[&Value], _: &Meter) -> Answer {
     let [subject @ Value::Object(pairs), key, default] = args else {
         return Ok(None);
@@ -20,12 +20,12 @@ pub(super) fn get(args: &[&Value], _: &Meter) -> Answer {
     answer(found.unwrap_or(default).clone())
 }
 
-/// `object.keys(x)`.
+/// Implements `object.keys(x)`.
 pub(super) fn keys(args: &[&Value]) -> Outcome {
     operand::object(args, 0).map(|object| object.keys().cloned().collect::<Set>().into_value()).into()
 }
 
-/// `object.remove(x, keys)`.
+/// Implements `object.remove(x, keys)`.
 pub(super) fn remove(args: &[&Value]) -> Outcome {
     let rest = || {
         let (object, keys) = (operand::object(args, 0)?, keys_of(args)?);
@@ -35,7 +35,7 @@ pub(super) fn remove(args: &[&Value]) -> Outcome {
     rest().map(Object::into_value).into()
 }
 
-/// `object.filter(x, keys)`.
+/// Implements `object.filter(x, keys)`.
 pub(super) fn filter(args: &[&Value]) -> Outcome {
     let kept = || {
         let (object, keys) = (operand::object(args, 0)?, keys_of(args)?);
@@ -51,7 +51,7 @@ pub(super) fn filter(args: &[&Value]) -> Outcome {
     kept().map(Object::into_value).into()
 }
 
-/// The keys that an array, a set or an object lists.
+/// Returns the keys that an array, a set or an object lists.
 fn keys_of(args: &[&Value]) -> Result<Set, CallError> {
     match args.get(1).copied() {
         Some(Value::Array(items)) => Ok(items.iter().cloned().collect()),
@@ -61,14 +61,14 @@ fn keys_of(args: &[&Value]) -> Result<Set, CallError> {
     }
 }
 
-/// `object.union(a, b)`: both, and objects in both as unions again; otherwise `b` wins.
+/// Implements `object.union(a, b)`: both, and objects in both as unions again; otherwise `b` wins.
 pub(super) fn union(args: &[&Value]) -> Outcome {
     let both =
         || Ok::<_, CallError>(merged(operand::object(args, 0)?, operand::object(args, 1)?, Spelling::First));
     both().map(Object::into_value).into()
 }
 
-/// `object.union_n(xs)`: the union of all, from the first to the last.
+/// Implements `object.union_n(xs)`: the union of all, from the first to the last.
 pub(super) fn union_n(args: &[&Value]) -> Outcome {
     let all = || {
         let objects =

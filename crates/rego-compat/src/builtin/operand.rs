@@ -9,7 +9,7 @@ pub(super) type CallError = String;
 /// The error that OPA does not have: the value would be larger than an evaluation may hold.
 pub(super) const EXCESS: &str = "larger than an evaluation may hold";
 
-/// An operand that must be a string.
+/// Returns an operand that must be a string.
 pub(super) fn string<'v>(args: &[&'v Value], index: usize) -> Result<&'v str, CallError> {
     match args.get(index).copied() {
         Some(Value::String(string)) => Ok(string),
@@ -17,7 +17,7 @@ pub(super) fn string<'v>(args: &[&'v Value], index: usize) -> Result<&'v str, Ca
     }
 }
 
-/// An operand that must be an array.
+/// Returns an operand that must be an array.
 pub(super) fn array<'v>(args: &[&'v Value], index: usize) -> Result<&'v Array, CallError> {
     match args.get(index).copied() {
         Some(Value::Array(array)) => Ok(array),
@@ -25,7 +25,7 @@ pub(super) fn array<'v>(args: &[&'v Value], index: usize) -> Result<&'v Array, C
     }
 }
 
-/// An operand that must be a set.
+/// Returns an operand that must be a set.
 pub(super) fn set<'v>(args: &[&'v Value], index: usize) -> Result<&'v Set, CallError> {
     match args.get(index).copied() {
         Some(Value::Set(set)) => Ok(set),
@@ -33,7 +33,7 @@ pub(super) fn set<'v>(args: &[&'v Value], index: usize) -> Result<&'v Set, CallE
     }
 }
 
-/// An operand that must be an object.
+/// Returns an operand that must be an object.
 pub(super) fn object<'v>(args: &[&'v Value], index: usize) -> Result<&'v Object, CallError> {
     match args.get(index).copied() {
         Some(Value::Object(object)) => Ok(object),
@@ -41,7 +41,7 @@ pub(super) fn object<'v>(args: &[&'v Value], index: usize) -> Result<&'v Object,
     }
 }
 
-/// An operand that must be an integer.
+/// Returns an operand that must be an integer.
 pub(super) fn integer(args: &[&Value], index: usize) -> Result<i64, CallError> {
     match args.get(index).copied() {
         Some(Value::Number(number)) => number.as_i64().ok_or_else(|| {
@@ -54,7 +54,7 @@ pub(super) fn integer(args: &[&Value], index: usize) -> Result<i64, CallError> {
     }
 }
 
-/// The elements of an operand that must be an array or a set, those of a set in OPA's order.
+/// Returns the elements of an operand that must be an array or a set, those of a set in OPA's order.
 pub(super) fn elements(args: &[&Value], index: usize) -> Result<Vec<Value>, CallError> {
     match args.get(index).copied() {
         Some(Value::Array(array)) => Ok(array.to_vec()),
@@ -63,7 +63,7 @@ pub(super) fn elements(args: &[&Value], index: usize) -> Result<Vec<Value>, Call
     }
 }
 
-/// `operand 1 must be string but got number`.
+/// Returns an error such as `operand 1 must be string but got number`.
 pub(super) fn wrong(index: usize, wanted: &str, got: Option<&Value>) -> CallError {
     let position = index.saturating_add(1);
     let got = got.map_or("nothing", Value::type_name);

@@ -13,7 +13,7 @@ use super::text_at;
 /// Pays for a call, or refuses it.
 pub(super) type Price = fn(&[&Value], &Meter) -> Result<(), EvalError>;
 
-/// A function that may walk all of its arguments pays for that.
+/// Charges for a walk of all arguments.
 pub(super) fn arguments(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     args.iter().try_for_each(|arg| meter.charge_tree(arg))
 }
@@ -32,12 +32,12 @@ fn count(value: Option<&&Value>) -> u64 {
     }
 }
 
-/// Every string of one against every string of the other.
+/// Charges for a comparison of every string of one argument with every string of the other.
 pub(super) fn string_pairs(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     pairs(args, meter, 1)
 }
 
-/// Every network of one, read again, against every network of the other.
+/// Charges for a comparison of every network of one argument with every network of the other, read again each time.
 pub(super) fn cidr_pairs(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     pairs(args, meter, 16)
 }
@@ -61,7 +61,7 @@ pub(super) fn union_n(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     meter.afford(weight.saturating_mul(count(args.first())))
 }
 
-/// Each element is compared with as many others as their number has bits.
+/// Charges for a sort: each element is compared with as many others as their number has bits.
 pub(super) fn sort(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     let weight = args.first().map_or(Ok(0), |arg| meter.weigh(arg))?;
     let rounds = u64::from(u64::BITS.saturating_sub(count(args.first()).leading_zeros()));

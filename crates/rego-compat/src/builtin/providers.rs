@@ -29,7 +29,7 @@ const FIELDS: [&str; 28] = [
 /// Headers that proxies change.
 const UNSIGNED: [&str; 3] = ["authorization", "user-agent", "x-amzn-trace-id"];
 
-/// `providers.aws.sign_req(request, configuration, ns)`.
+/// Implements `providers.aws.sign_req(request, configuration, ns)`.
 pub(super) fn sign_request(args: &[&Value]) -> Outcome {
     signed(args).into()
 }
@@ -53,7 +53,7 @@ fn required<'v>(object: &'v Object, name: &str) -> Result<&'v str, CallError> {
     value.as_string().map(|text| &**text).map_err(|_| format!("invalid value for required parameter {name}"))
 }
 
-/// A text, or an empty one in place of anything else.
+/// Returns a text, or an empty one in place of anything else.
 fn text_or_empty(value: &Value) -> String {
     value.as_string().map(|text| text.to_string()).unwrap_or_default()
 }
@@ -82,7 +82,7 @@ impl<'a> Account<'a> {
         format!("{day}/{}/{}/aws4_request", self.region, self.service)
     }
 
-    /// The key of a day, a region and a service.
+    /// Returns the key of a day, a region and a service.
     fn key(&self, day: &str) -> Option<Vec<u8>> {
         let start = format!("AWS4{}", self.secret_key).into_bytes();
         [day, self.region, self.service, "aws4_request"].iter().try_fold(start, |key, part| code(part, &key))
@@ -150,7 +150,7 @@ fn own_headers(account: &Account<'_>, url: &Url, stamp: &Stamp, content: &str) -
     own
 }
 
-/// The header that the receiver checks.
+/// Returns the header that the receiver checks.
 fn authorization(
     account: &Account<'_>,
     url: &Url,

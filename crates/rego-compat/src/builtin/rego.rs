@@ -1,8 +1,8 @@
 //! `rego.parse_module`: the syntax tree of a module as OPA's `ast` package writes it in JSON.
 //!
 //! This crate's own parser reads the module; `term`, `statement` and `rule` write its parts, `order` sorts the elements of
-//! sets and objects as OPA sorts terms, and `comment` finds the comments, which the parser passes over. Places in the
-//! text are told of comments alone, as in OPA. Source: OPA `ast/policy_json.go` and `ast/term_json.go`.
+//! sets and objects as OPA sorts terms, and `comment` finds the comments, which the parser passes over. Only
+//! comments have places in the text, as in OPA. Source: OPA `ast/policy_json.go` and `ast/term_json.go`.
 
 mod comment;
 mod order;
@@ -67,7 +67,7 @@ impl Writer<'_> {
         self.optional(fields.map(|(name, value)| (name, Some(value))))
     }
 
-    /// A record without the fields that have no value.
+    /// Returns a record without the fields that have no value.
     fn optional<const N: usize>(&self, fields: [(&str, Option<Value>); N]) -> Written {
         self.meter.charge(N.saturating_mul(FIELD))?;
         let present = fields.into_iter().filter_map(|(name, value)| Some((Value::from(name), value?)));
@@ -103,7 +103,7 @@ fn list(parts: impl Iterator<Item = Written>) -> Result<Vec<Value>, EvalError> {
     parts.collect()
 }
 
-/// A list that is left out where it is empty.
+/// Returns a list that is left out where it is empty.
 fn filled(parts: Vec<Value>) -> Option<Value> {
     (!parts.is_empty()).then(|| Value::from(parts))
 }

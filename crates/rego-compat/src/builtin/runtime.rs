@@ -6,17 +6,17 @@ use crate::value::Value;
 
 use super::{Answer, answer, text_at};
 
-/// `print(...)` without a listener.
+/// Implements `print(...)` without a listener.
 pub(super) fn print(_: &[&Value], _: &Meter) -> Answer {
     answer(true)
 }
 
-/// `trace(text)`, where nothing is traced.
+/// Implements `trace(text)`, where nothing is traced.
 pub(super) fn trace(args: &[&Value], _: &Meter) -> Answer {
     Ok(text_at(args, 0).map(|_| true.into()))
 }
 
-/// `opa.runtime()`: what OPA answers where no runtime is configured.
+/// Implements `opa.runtime()`: what OPA answers where no runtime is configured.
 pub(super) fn opa_runtime(_: &[&Value], _: &Meter) -> Answer {
     answer(Value::new_object())
 }

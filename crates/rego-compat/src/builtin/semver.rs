@@ -79,7 +79,7 @@ fn identifiers(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// `semver.compare(a, b)`: -1, 0 or 1.
+/// Implements `semver.compare(a, b)`: -1, 0 or 1.
 pub(super) fn compare(args: &[&Value]) -> Outcome {
     let answer = version(args, 0).and_then(|a| Ok(Value::from(a.cmp(&version(args, 1)?) as i64)));
     answer.into()
@@ -91,7 +91,7 @@ fn version<'v>(args: &[&'v Value], index: usize) -> Result<Version<'v>, CallErro
     Version::parse(text).ok_or_else(error)
 }
 
-/// `semver.is_valid(text)`; what is not a string is not valid.
+/// Implements `semver.is_valid(text)`; what is not a string is not valid.
 pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     Outcome::Value(Value::Bool(version(args, 0).is_ok()))
 }

@@ -6,13 +6,13 @@ use crate::value::{Set, Value};
 use super::operand::{self, CallError};
 use super::{Answer, Outcome, answer};
 
-/// `set_diff(a, b)`: what is in `a` and not in `b`; the operator `-` replaced it in Rego v1.
+/// Implements `set_diff(a, b)`: what is in `a` and not in `b`; the operator `-` replaced it in Rego v1.
 pub(super) fn set_diff(args: &[&Value]) -> Outcome {
     let difference = || Ok::<_, CallError>(operand::set(args, 0)?.difference(operand::set(args, 1)?));
     difference().map(Set::into_value).into()
 }
 
-/// `intersection(xs)` of a set of sets; that of none is empty.
+/// Implements `intersection(xs)` of a set of sets; that of none is empty.
 pub(super) fn intersection(args: &[&Value]) -> Outcome {
     let common = |sets: Vec<&Set>| {
         let (first, rest) = sets.split_first()?;
@@ -32,17 +32,17 @@ fn element(value: &Value) -> Result<&Set, CallError> {
     }
 }
 
-/// `a | b`.
+/// Implements `a | b`.
 pub(super) fn or(args: &[&Value], meter: &Meter) -> Answer {
     combined(args, meter, Set::union)
 }
 
-/// `a & b`.
+/// Implements `a & b`.
 pub(super) fn and(args: &[&Value], meter: &Meter) -> Answer {
     combined(args, meter, Set::intersection)
 }
 
-/// `a - b`.
+/// Implements `a - b`.
 pub(super) fn difference(args: &[&Value], meter: &Meter) -> Answer {
     combined(args, meter, Set::difference)
 }
@@ -56,7 +56,7 @@ fn combined(args: &[&Value], meter: &Meter, combine: fn(&Set, &Set) -> Set) -> A
     answer(combine(a, b).into_value())
 }
 
-/// `union(xs)`: everything in any set of a set of sets.
+/// Implements `union(xs)`: everything in any set of a set of sets.
 pub(super) fn union(args: &[&Value], meter: &Meter) -> Answer {
     let [Value::Set(sets)] = args else { return Ok(None) };
     let mut united = Set::new();

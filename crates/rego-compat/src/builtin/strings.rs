@@ -11,42 +11,42 @@ use crate::meter::Meter;
 
 use super::{Answer, answer, text_at};
 
-/// `startswith(text, prefix)`.
+/// Implements `startswith(text, prefix)`.
 pub(super) fn starts_with(args: &[&Value], meter: &Meter) -> Answer {
     tested(args, meter, |text, part| text.starts_with(part))
 }
 
-/// `endswith(text, suffix)`.
+/// Implements `endswith(text, suffix)`.
 pub(super) fn ends_with(args: &[&Value], meter: &Meter) -> Answer {
     tested(args, meter, |text, part| text.ends_with(part))
 }
 
-/// `contains(text, part)`.
+/// Implements `contains(text, part)`.
 pub(super) fn contains(args: &[&Value], meter: &Meter) -> Answer {
     tested(args, meter, |text, part| text.contains(part))
 }
 
-/// `trim_prefix(text, prefix)`.
+/// Implements `trim_prefix(text, prefix)`.
 pub(super) fn trim_prefix(args: &[&Value], meter: &Meter) -> Answer {
     cut(args, meter, |text, part| text.strip_prefix(part).unwrap_or(text))
 }
 
-/// `trim_suffix(text, suffix)`.
+/// Implements `trim_suffix(text, suffix)`.
 pub(super) fn trim_suffix(args: &[&Value], meter: &Meter) -> Answer {
     cut(args, meter, |text, part| text.strip_suffix(part).unwrap_or(text))
 }
 
-/// `trim(text, characters)`.
+/// Implements `trim(text, characters)`.
 pub(super) fn trim(args: &[&Value], meter: &Meter) -> Answer {
     cut(args, meter, |text, set| text.trim_matches(|c| set.contains(c)))
 }
 
-/// `trim_left(text, characters)`.
+/// Implements `trim_left(text, characters)`.
 pub(super) fn trim_left(args: &[&Value], meter: &Meter) -> Answer {
     cut(args, meter, |text, set| text.trim_start_matches(|c| set.contains(c)))
 }
 
-/// `trim_right(text, characters)`.
+/// Implements `trim_right(text, characters)`.
 pub(super) fn trim_right(args: &[&Value], meter: &Meter) -> Answer {
     cut(args, meter, |text, set| text.trim_end_matches(|c| set.contains(c)))
 }
@@ -90,7 +90,7 @@ fn cut(args: &[&Value], meter: &Meter, cut: Cut) -> Answer {
     answer(rest)
 }
 
-/// An empty separator splits between characters.
+/// Implements `split(text, separator)`; an empty separator splits between characters.
 pub(super) fn split(args: &[&Value], meter: &Meter) -> Answer {
     let (Some(text), Some(separator)) = (text_at(args, 0), text_at(args, 1)) else {
         return Ok(None);

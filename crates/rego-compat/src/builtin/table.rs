@@ -17,32 +17,32 @@ use super::{crypto, providers, tokens};
 use crate::meter::Meter;
 use crate::value::Value;
 
-/// Equal arguments give equal results.
+/// Returns the row of a function whose equal arguments give equal results.
 const fn call(name: &'static str, args: &'static [Spec], result: Spec, code: Code) -> Builtin {
     Builtin { name, args, result, removed: false, pure: true, code }
 }
 
-/// Not in Rego v1 any more.
+/// Returns the row of a function that Rego v1 does not have any more.
 const fn removed(name: &'static str, args: &'static [Spec], result: Spec, code: Code) -> Builtin {
     Builtin { name, args, result, removed: true, pure: true, code }
 }
 
-/// Two calls with equal arguments may answer differently: an evaluation makes the call once.
+/// Returns the row of a function whose results may differ for equal arguments: an evaluation calls it once for each.
 const fn impure(name: &'static str, args: &'static [Spec], result: Spec, code: Code) -> Builtin {
     Builtin { name, args, result, removed: false, pure: false, code }
 }
 
-/// The call pays for reading all of its arguments once.
+/// Returns the code of a function that pays for reading all of its arguments once.
 const fn plain(run: fn(&[&Value]) -> Outcome) -> Code {
     Code::Priced(run, price::arguments)
 }
 
-/// The call may take longer than reading its arguments, and pays for its worst case.
+/// Returns the code of a function that may take longer than reading its arguments, and pays for its worst case.
 const fn priced(run: fn(&[&Value]) -> Outcome, price: price::Price) -> Code {
     Code::Priced(run, price)
 }
 
-/// The function pays while it runs.
+/// Returns the code of a function that pays while it runs.
 const fn metered(run: fn(&[&Value], &Meter) -> Answer) -> Code {
     Code::Metered(run)
 }

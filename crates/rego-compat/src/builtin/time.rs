@@ -43,7 +43,7 @@ impl<'a> Moment<'a> {
     }
 }
 
-/// Whole nanoseconds in 64 bits; the number is rounded to 64 binary digits first, as OPA does.
+/// Returns whole nanoseconds in 64 bits; the number is rounded to 64 binary digits first, as OPA does.
 fn instant(number: &Number) -> Result<i64, CallError> {
     let too_big = || "timestamp too big".to_owned();
     if let Some(small) = number.small() {
@@ -61,31 +61,31 @@ fn integers(parts: &[i64]) -> Value {
     Value::from(parts.iter().map(|part| Value::from(*part)).collect::<Vec<_>>())
 }
 
-/// `time.now_ns()`; an evaluation has one answer, which is remembered where builtins are called.
+/// Implements `time.now_ns()`; an evaluation has one answer, which is remembered where builtins are called.
 pub(super) fn now_ns(_: &[&Value]) -> Outcome {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok();
     let nanoseconds = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
     nanoseconds.map_or_else(|| Outcome::Error(out_of_range()), |now| Outcome::Value(Value::from(now)))
 }
 
-/// `time.date(ns)`: year, month and day.
+/// Implements `time.date(ns)`: year, month and day.
 pub(super) fn date(args: &[&Value]) -> Outcome {
     let parts = Moment::of(args, 0).map(|moment| moment.civil());
     parts.map(|civil| integers(&[civil.date.year, civil.date.month, civil.date.day])).into()
 }
 
-/// `time.clock(ns)`: hour, minute and second.
+/// Implements `time.clock(ns)`: hour, minute and second.
 pub(super) fn clock(args: &[&Value]) -> Outcome {
     let parts = Moment::of(args, 0).map(|moment| moment.civil());
     parts.map(|civil| integers(&[civil.hour, civil.minute, civil.second])).into()
 }
 
-/// `time.weekday(ns)`: the English name.
+/// Implements `time.weekday(ns)`: the English name.
 pub(super) fn weekday(args: &[&Value]) -> Outcome {
     Moment::of(args, 0).map(|moment| Value::from(moment.civil().date.weekday())).into()
 }
 
-/// `time.add_date(ns, years, months, days)`: by the calendar and the clocks of the zone.
+/// Implements `time.add_date(ns, years, months, days)`: by the calendar and the clocks of the zone.
 pub(super) fn add_date(args: &[&Value]) -> Outcome {
     added(args).into()
 }
@@ -98,7 +98,7 @@ fn added(args: &[&Value]) -> Result<Value, CallError> {
     nanoseconds(moment.zone.instant_of(later), moment.nanos.rem_euclid(NANOS))
 }
 
-/// `time.diff(ns, ns)`: years, months, days, hours, minutes and seconds, on the first one's clocks.
+/// Implements `time.diff(ns, ns)`: years, months, days, hours, minutes and seconds, on the first one's clocks.
 pub(super) fn diff(args: &[&Value]) -> Outcome {
     let moments = Moment::of(args, 0).and_then(|first| Ok((first, Moment::of(args, 1)?)));
     let answer = moments.map(|(first, mut second)| {
@@ -109,7 +109,7 @@ pub(super) fn diff(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// `time.format(moment)`, by RFC 3339 unless there is a layout.
+/// Implements `time.format(moment)`, by RFC 3339 unless there is a layout.
 pub(super) fn format(args: &[&Value]) -> Outcome {
     let answer = Moment::of(args, 0).map(|moment| {
         let layout = if moment.layout.is_empty() { "RFC3339Nano" } else { moment.layout };
@@ -121,7 +121,7 @@ pub(super) fn format(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// `time.parse_ns(layout, text)`.
+/// Implements `time.parse_ns(layout, text)`.
 pub(super) fn parse_ns(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|layout| {
         let text = operand::string(args, 1)?;
@@ -131,7 +131,7 @@ pub(super) fn parse_ns(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// `time.parse_rfc3339_ns(text)`.
+/// Implements `time.parse_rfc3339_ns(text)`.
 pub(super) fn parse_rfc3339_ns(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let parsed = Time::parse(RFC3339, text)?;
@@ -150,7 +150,7 @@ fn nanoseconds(seconds: i64, nanos: i64) -> Result<Value, CallError> {
     i64::try_from(total).map(Value::from).map_err(|_| out_of_range())
 }
 
-/// `time.parse_duration_ns(text)`: Go's durations, and days, weeks and years besides.
+/// Implements `time.parse_duration_ns(text)`: Go's durations, and days, weeks and years besides.
 pub(super) fn parse_duration_ns(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let nanoseconds = in_hours(text).and_then(|text| duration::parse(&text));
@@ -159,7 +159,7 @@ pub(super) fn parse_duration_ns(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// A duration with its days, weeks and years written in hours, through a binary float as OPA does: `1.5d` is `36h`.
+/// Returns a duration with its days, weeks and years written in hours, through a binary float as OPA does: `1.5d` is `36h`.
 fn in_hours(text: &str) -> Option<String> {
     let (sign, mut rest) = text.split_at_checked(usize::from(text.starts_with(['-', '+'])))?;
     let mut out = sign.to_owned();

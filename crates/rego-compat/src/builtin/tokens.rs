@@ -75,7 +75,7 @@ fn json_object(text: &[u8]) -> Result<Value, CallError> {
     }
 }
 
-/// `io.jwt.decode(token)`: header, payload and the signature in hexadecimal. Nothing is verified.
+/// Implements `io.jwt.decode(token)`: header, payload and the signature in hexadecimal. Nothing is verified.
 pub(super) fn decode(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(|text| decode_nested(text, MOST_NESTED)).into()
 }
@@ -135,17 +135,17 @@ impl Header {
     }
 }
 
-/// `io.jwt.verify_hs256(token, secret)`.
+/// Implements `io.jwt.verify_hs256(token, secret)`.
 pub(super) fn verify_hs256(args: &[&Value]) -> Outcome {
     verify_secret(args, "HS256")
 }
 
-/// `io.jwt.verify_hs384(token, secret)`.
+/// Implements `io.jwt.verify_hs384(token, secret)`.
 pub(super) fn verify_hs384(args: &[&Value]) -> Outcome {
     verify_secret(args, "HS384")
 }
 
-/// `io.jwt.verify_hs512(token, secret)`.
+/// Implements `io.jwt.verify_hs512(token, secret)`.
 pub(super) fn verify_hs512(args: &[&Value]) -> Outcome {
     verify_secret(args, "HS512")
 }
@@ -161,52 +161,52 @@ fn verify_secret(args: &[&Value], name: &str) -> Outcome {
     answer.into()
 }
 
-/// `io.jwt.verify_rs256(token, keys)`.
+/// Implements `io.jwt.verify_rs256(token, keys)`.
 pub(super) fn verify_rs256(args: &[&Value]) -> Outcome {
     verify_public(args, "RS256")
 }
 
-/// `io.jwt.verify_rs384(token, keys)`.
+/// Implements `io.jwt.verify_rs384(token, keys)`.
 pub(super) fn verify_rs384(args: &[&Value]) -> Outcome {
     verify_public(args, "RS384")
 }
 
-/// `io.jwt.verify_rs512(token, keys)`.
+/// Implements `io.jwt.verify_rs512(token, keys)`.
 pub(super) fn verify_rs512(args: &[&Value]) -> Outcome {
     verify_public(args, "RS512")
 }
 
-/// `io.jwt.verify_ps256(token, keys)`.
+/// Implements `io.jwt.verify_ps256(token, keys)`.
 pub(super) fn verify_ps256(args: &[&Value]) -> Outcome {
     verify_public(args, "PS256")
 }
 
-/// `io.jwt.verify_ps384(token, keys)`.
+/// Implements `io.jwt.verify_ps384(token, keys)`.
 pub(super) fn verify_ps384(args: &[&Value]) -> Outcome {
     verify_public(args, "PS384")
 }
 
-/// `io.jwt.verify_ps512(token, keys)`.
+/// Implements `io.jwt.verify_ps512(token, keys)`.
 pub(super) fn verify_ps512(args: &[&Value]) -> Outcome {
     verify_public(args, "PS512")
 }
 
-/// `io.jwt.verify_es256(token, keys)`.
+/// Implements `io.jwt.verify_es256(token, keys)`.
 pub(super) fn verify_es256(args: &[&Value]) -> Outcome {
     verify_public(args, "ES256")
 }
 
-/// `io.jwt.verify_es384(token, keys)`.
+/// Implements `io.jwt.verify_es384(token, keys)`.
 pub(super) fn verify_es384(args: &[&Value]) -> Outcome {
     verify_public(args, "ES384")
 }
 
-/// `io.jwt.verify_es512(token, keys)`.
+/// Implements `io.jwt.verify_es512(token, keys)`.
 pub(super) fn verify_es512(args: &[&Value]) -> Outcome {
     verify_public(args, "ES512")
 }
 
-/// `io.jwt.verify_eddsa(token, keys)`.
+/// Implements `io.jwt.verify_eddsa(token, keys)`.
 pub(super) fn verify_eddsa(args: &[&Value]) -> Outcome {
     verify_public(args, "EdDSA")
 }

@@ -5,42 +5,42 @@ use crate::value::Value;
 
 use super::Answer;
 
-/// `is_array(x)`.
+/// Implements `is_array(x)`.
 pub(super) fn is_array(args: &[&Value], _: &Meter) -> Answer {
     is(args, |value| matches!(value, Value::Array(_)))
 }
 
-/// `is_boolean(x)`.
+/// Implements `is_boolean(x)`.
 pub(super) fn is_boolean(args: &[&Value], _: &Meter) -> Answer {
     is(args, |value| matches!(value, Value::Bool(_)))
 }
 
-/// `is_null(x)`.
+/// Implements `is_null(x)`.
 pub(super) fn is_null(args: &[&Value], _: &Meter) -> Answer {
     is(args, |value| matches!(value, Value::Null))
 }
 
-/// `is_number(x)`.
+/// Implements `is_number(x)`.
 pub(super) fn is_number(args: &[&Value], _: &Meter) -> Answer {
     is(args, |value| matches!(value, Value::Number(_)))
 }
 
-/// `is_object(x)`.
+/// Implements `is_object(x)`.
 pub(super) fn is_object(args: &[&Value], _: &Meter) -> Answer {
     is(args, |value| matches!(value, Value::Object(_)))
 }
 
-/// `is_set(x)`.
+/// Implements `is_set(x)`.
 pub(super) fn is_set(args: &[&Value], _: &Meter) -> Answer {
     is(args, |value| matches!(value, Value::Set(_)))
 }
 
-/// `is_string(x)`.
+/// Implements `is_string(x)`.
 pub(super) fn is_string(args: &[&Value], _: &Meter) -> Answer {
     is(args, |value| matches!(value, Value::String(_)))
 }
 
-/// `type_name(x)`.
+/// Implements `type_name(x)`.
 pub(super) fn type_name(args: &[&Value], _: &Meter) -> Answer {
     Ok(args.first().map(|value| value.type_name().into()))
 }

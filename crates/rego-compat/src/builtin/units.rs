@@ -22,7 +22,7 @@ const PLACES: u32 = 10;
 /// A thousandth as OPA has it: the binary float next to it, a whole number over a power of two.
 const THOUSANDTH: (u64, u32) = (1_152_921_504_606_847, 60);
 
-/// `units.parse(text)`: a quantity such as `100m`, `1.5Gi` or `2M`.
+/// Implements `units.parse(text)`: a quantity such as `100m`, `1.5Gi` or `2M`.
 pub(super) fn parse(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let text = text.replace('"', "");
@@ -37,7 +37,7 @@ pub(super) fn parse(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// `units.parse_bytes(text)`: a number of bytes such as `1.5GiB` or `2MB`, cut to a whole one. OPA computes it in
+/// Implements `units.parse_bytes(text)`: a number of bytes such as `1.5GiB` or `2MB`, cut to a whole one. OPA computes it in
 /// a float of 64 significant bits, which shows beyond 2^64.
 pub(super) fn parse_bytes(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
@@ -53,7 +53,7 @@ pub(super) fn parse_bytes(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// A number times a factor, halved so many times: as it is if it is whole, else with all its places, halves
+/// Returns a number times a factor, halved so many times: as it is if it is whole, else with all its places, halves
 /// rounded away from zero.
 fn product(spelling: &Spelling, factor: u64, halvings: u32) -> Number {
     let (power, _) = spelling.powers();

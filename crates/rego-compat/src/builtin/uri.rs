@@ -8,12 +8,12 @@ use crate::value::{Object, Value};
 use super::Outcome;
 use super::operand;
 
-/// `uri.parse(text)`: those of the parts that are not empty.
+/// Implements `uri.parse(text)`: those of the parts that are not empty.
 pub(super) fn parse(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(Url::parse).map(|url| parts(&url)).into()
 }
 
-/// `uri.is_valid(text)`; an empty string is not, and nothing but a string is.
+/// Implements `uri.is_valid(text)`; an empty string is not, and nothing but a string is.
 pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     let valid = |text: &str| !text.is_empty() && Url::parse(text).is_ok();
     Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))

@@ -8,7 +8,7 @@ use super::{Outcome, operand};
 /// The hundreds of nanoseconds between the Gregorian calendar's beginning and 1970.
 const UNIX_EPOCH: i64 = 122_192_928_000_000_000;
 
-/// `uuid.parse(text)`: what a UUID says about itself; undefined for other text.
+/// Implements `uuid.parse(text)`: what a UUID says about itself; undefined for other text.
 pub(super) fn parse(args: &[&Value]) -> Outcome {
     match operand::string(args, 0) {
         Ok(text) => bytes_of(text).map_or(Outcome::Undefined, |bytes| Outcome::Value(described(bytes))),
@@ -16,8 +16,8 @@ pub(super) fn parse(args: &[&Value]) -> Outcome {
     }
 }
 
-/// `uuid.rfc4122(key)`: a random UUID; an evaluation has one answer for each key, which is remembered where builtins are
-/// called.
+/// Implements `uuid.rfc4122(key)`: a random UUID; an evaluation has one answer for each key, which is remembered where
+/// builtins are called.
 pub(super) fn rfc4122(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|_| {
         let mut bytes = super::numbers::random()?;
@@ -32,7 +32,7 @@ pub(super) fn rfc4122(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// The bytes of a UUID: plain, as a URN, within any two characters, or without hyphens.
+/// Returns the bytes of a UUID: plain, as a URN, within any two characters, or without hyphens.
 fn bytes_of(text: &str) -> Option<[u8; 16]> {
     let hyphenated = match text.len() {
         32 => return hexadecimal(text),

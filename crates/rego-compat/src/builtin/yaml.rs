@@ -13,7 +13,7 @@ use crate::value::Value;
 use super::Outcome;
 use super::operand;
 
-/// `yaml.is_valid(text)`; what is not a string is not valid.
+/// Implements `yaml.is_valid(text)`; what is not a string is not valid.
 pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     match operand::string(args, 0).and_then(read::first_document) {
         Err(error) if error == operand::EXCESS => Outcome::Excess,
@@ -21,12 +21,12 @@ pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     }
 }
 
-/// `yaml.unmarshal(text)`: the first of its documents; the others must only be well-formed.
+/// Implements `yaml.unmarshal(text)`: the first of its documents; the others must only be well-formed.
 pub(super) fn unmarshal(args: &[&Value]) -> Outcome {
     operand::string(args, 0).and_then(read::first_document).into()
 }
 
-/// `yaml.marshal(x)`.
+/// Implements `yaml.marshal(x)`.
 pub(super) fn marshal(args: &[&Value]) -> Outcome {
     args.first()
         .copied()
@@ -36,7 +36,7 @@ pub(super) fn marshal(args: &[&Value]) -> Outcome {
         .into()
 }
 
-/// A document within a text of another kind, for example the annotations of a rule.
+/// Returns a document within a text of another kind, for example the annotations of a rule.
 pub(crate) fn document(text: &str) -> Option<Value> {
     read::first_document(text).ok()
 }

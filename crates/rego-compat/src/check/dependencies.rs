@@ -36,7 +36,7 @@ impl Dependencies {
         Self { edges }
     }
 
-    /// The rules and all they use, directly or not.
+    /// Returns the rules and all they use, directly or not.
     pub(crate) fn closure(&self, start: Vec<GroupId>) -> Vec<GroupId> {
         let mut seen = vec![false; self.edges.len()];
         let mut open = start;
@@ -48,7 +48,7 @@ impl Dependencies {
         seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(group, _)| group).collect()
     }
 
-    /// For each rule whether it is one of these or uses one, directly or not.
+    /// Returns for each rule true if it is one of these or uses one, directly or not.
     pub(crate) fn reaching(&self, used: Vec<GroupId>) -> Vec<bool> {
         let mut users = vec![Vec::new(); self.edges.len()];
         for (user, edges) in self.edges.iter().enumerate() {

@@ -56,7 +56,7 @@ fn report(book: &Rulebook, component: &[GroupId], edges: &[Vec<GroupId>], diagno
     }
 }
 
-/// A shortest way from a rule back to itself, through rules of its component (which are in ascending order).
+/// Returns a shortest way from a rule back to itself, through rules of its component (which are in ascending order).
 fn cycle(start: GroupId, component: &[GroupId], edges: &[Vec<GroupId>]) -> Vec<GroupId> {
     // From where each rule was reached first.
     let mut before: HashMap<GroupId, GroupId> = HashMap::new();
@@ -81,7 +81,7 @@ fn cycle(start: GroupId, component: &[GroupId], edges: &[Vec<GroupId>]) -> Vec<G
     vec![start]
 }
 
-/// Strongly connected components, without recursion (Tarjan's algorithm with a stack of its own).
+/// Returns the strongly connected components, without recursion (Tarjan's algorithm with a stack of its own).
 fn components(edges: &[Vec<GroupId>]) -> Vec<Vec<GroupId>> {
     let mut search = Search {
         edges,

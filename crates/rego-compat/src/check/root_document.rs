@@ -27,7 +27,7 @@ fn is_root(name: &str) -> bool {
     matches!(name, "input" | "data")
 }
 
-/// The document a term stands for, where it is no more than its name.
+/// Returns the document a term stands for, where it is no more than its name.
 fn root(term: &Term) -> Option<&Name> {
     let name = match &term.node {
         Node::Var(name) => Some(name),
@@ -80,7 +80,7 @@ impl Shadows<'_> {
     }
 }
 
-/// The head of a reference that is none of a function's own variables: an argument is matched before the documents
+/// Returns the head of a reference that is none of a function's own variables: an argument is matched before the documents
 /// are looked at.
 fn foreign_head<'t>(part: &'t Term, variables: &BTreeSet<Name>) -> Option<&'t Name> {
     match &part.node {
@@ -92,7 +92,7 @@ fn foreign_head<'t>(part: &'t Term, variables: &BTreeSet<Name>) -> Option<&'t Na
     }
 }
 
-/// Tells of the parts of a pattern that can be matched: elements of arrays and values of objects.
+/// Calls `visit` for the parts of a pattern that can be matched: elements of arrays and values of objects.
 fn each_part<'t>(pattern: &'t Term, visit: &mut dyn FnMut(&'t Term)) {
     match &pattern.node {
         Node::Array(items) => items.iter().for_each(|item| each_part(item, visit)),

@@ -50,7 +50,7 @@ impl Type {
         }
     }
 
-    /// An object with known keys, each once and in order.
+    /// Returns an object with known keys, each once and in order.
     pub(super) fn object(
         mut known: Vec<(Value, Option<Self>)>,
         other: Option<Box<(Option<Self>, Option<Self>)>>,
@@ -83,7 +83,7 @@ impl Type {
         }
     }
 
-    /// The type itself, or any where it has too many parts.
+    /// Returns the type itself, or any where it has too many parts.
     pub(super) fn bounded(self) -> Self {
         let mut left = MAX_PARTS;
         if self.fits(&mut left) { self } else { ANY }
@@ -110,7 +110,7 @@ impl Type {
         }
     }
 
-    /// No member can be selected from it.
+    /// Returns true if no member can be selected from it.
     pub(super) fn is_empty_collection(&self) -> bool {
         match self {
             Self::Object(known, other) => known.is_empty() && other.is_none(),
@@ -120,7 +120,7 @@ impl Type {
         }
     }
 
-    /// The element type at a place of an array.
+    /// Returns the element type at a place of an array.
     pub(super) fn element(first: &[Option<Self>], rest: Option<&Self>, at: usize) -> Option<Self> {
         first.get(at).cloned().unwrap_or_else(|| rest.cloned())
     }
@@ -144,7 +144,7 @@ pub(super) fn is_nil(of: Option<&Type>) -> bool {
     }
 }
 
-/// A type that has the values of both.
+/// Returns a type that has the values of both.
 pub(super) fn or(a: Option<Type>, b: Option<Type>) -> Option<Type> {
     let (a, b) = match (a, b) {
         (None, other) | (other, None) => return other,
@@ -181,7 +181,7 @@ fn add(of: &mut Vec<Type>, other: Type) {
     }
 }
 
-/// The type of the keys one can enumerate.
+/// Returns the type of the keys one can enumerate.
 pub(super) fn keys(of: Option<&Type>) -> Option<Type> {
     match of? {
         Type::Array(..) => Some(Type::Number),
@@ -196,7 +196,7 @@ pub(super) fn keys(of: Option<&Type>) -> Option<Type> {
     }
 }
 
-/// The type of the values one can enumerate.
+/// Returns the type of the values one can enumerate.
 pub(super) fn values(of: Option<&Type>) -> Option<Type> {
     match of? {
         Type::Array(first, rest) => or(first.iter().cloned().fold(None, or), rest.as_deref().cloned()),
@@ -211,7 +211,7 @@ pub(super) fn values(of: Option<&Type>) -> Option<Type> {
     }
 }
 
-/// The type under a constant key.
+/// Returns the type under a constant key.
 pub(super) fn select(of: Option<&Type>, key: &Value) -> Option<Type> {
     match of? {
         Type::Array(first, rest) => Type::element(first, rest.as_deref(), crate::lookup::position(key)?),

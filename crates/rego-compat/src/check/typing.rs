@@ -46,7 +46,7 @@ pub(super) fn check(book: &Rulebook, order: &[GroupId], diagnostics: &mut Vec<Di
     }
 }
 
-/// Types of several definitions of one rule: sets and objects grow, others become alternatives.
+/// Returns the types of several definitions of one rule: sets and objects grow, others become alternatives.
 fn merge(a: Option<Type>, b: Option<Type>) -> Option<Type> {
     match (a, b) {
         (Some(Type::Set(x)), Some(Type::Set(y))) => {
@@ -117,7 +117,7 @@ impl<'a> Checker<'a> {
             Action::Call { callee, args, output } => self.call(*callee, args, output.as_ref()),
             _ => None,
         };
-        // An error that only follows from an unknown type is not worth telling where the cause was told.
+        // An error that only follows from an unknown type is not reported beside its cause.
         if let Some(problem) = problem
             && !(has_cause && problem.from_unknown)
         {
@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
         None
     }
 
-    /// Argument types and result type of what is called.
+    /// Returns the argument types and the result type of a callee.
     fn signature(&self, callee: Callee) -> Option<(Cow<'a, [Type]>, Cow<'a, Type>)> {
         match callee {
             Callee::Builtin(builtin) if builtin.is_variadic() => None,
@@ -202,7 +202,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `x in xs`, `k, x in xs`: what is looked for must be able to occur.
+    /// Checks `x in xs` and `k, x in xs`: the type of the element must occur in the collection.
     fn membership(&mut self, args: &[Operand]) -> Option<TypeError> {
         let (collection, looked_for) = args.split_last()?;
         let collection = self.type_of(collection);
@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
         None
     }
 
-    /// The type a definition gives its rule.
+    /// Returns the type a definition gives its rule.
     fn rule_type(&mut self, kind: Kind, args: &[Operand], branch: &Definition) -> Option<Type> {
         if let Kind::Function { .. } = kind {
             args.iter().for_each(|arg| self.default_to_any(arg));
@@ -257,7 +257,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The type of a comprehension; errors in it are told once.
+    /// Returns the type of a comprehension; errors in it are reported once.
     fn collect_type(&mut self, collect: &Collect) -> Option<Type> {
         let place = std::ptr::from_ref(collect).addr();
         if let Some(known) = self.collected.get(&place) {

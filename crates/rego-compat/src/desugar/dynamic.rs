@@ -60,7 +60,7 @@ impl Hoister<'_, '_> {
         branches
     }
 
-    /// `a == b` as a statement is `a = b` once everything in it has a value.
+    /// Rewrites the statement `a == b` to `a = b`, which means the same once everything in it has a value.
     fn equality(&mut self, args: Vec<Operand>) -> Action {
         let mut sides = args.into_iter().map(|arg| self.shallow(arg));
         let none = || Operand::Const(crate::value::Value::Undefined);
@@ -69,7 +69,7 @@ impl Hoister<'_, '_> {
         Action::Unify { left, right, assigned: false }
     }
 
-    /// A reference or comprehension may stay where it is; what is inside it may not.
+    /// Hoists the parts of an operand; a reference or comprehension itself stays where it is.
     fn shallow(&mut self, operand: Operand) -> Operand {
         match operand {
             Operand::Ref(mut reference) => {

@@ -66,7 +66,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A name on its own, or the dotted name of an operator.
+    /// Returns a name on its own, or the dotted name of an operator.
     fn named<'t>(&'t self, names: &'t [Name]) -> Form<'t> {
         match names.split_first() {
             Some((head, [])) if !self.globals.contains_key(head) || self.declared(head).is_some() => {
@@ -192,7 +192,7 @@ fn first_difference(parts: impl Iterator<Item = Ordering>, a: usize, b: usize) -
 }
 
 impl Form<'_> {
-    /// The place of a kind of term among the kinds.
+    /// Returns the place of a kind of term among the kinds.
     const fn rank(&self) -> u8 {
         match self {
             Self::Scalar(Value::Null) => 0,

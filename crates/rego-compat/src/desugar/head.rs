@@ -71,7 +71,7 @@ enum Value<'a> {
 }
 
 impl Lowering<'_> {
-    /// The arguments as patterns, and the statements that check what a pattern cannot say.
+    /// Returns the arguments as patterns, and the statements that check what a pattern cannot say.
     fn arguments(&mut self, written: &Written) -> (Vec<Operand>, Vec<Statement>) {
         let mut args = Vec::new();
         let mut checks = Vec::new();
@@ -140,7 +140,7 @@ impl Lowering<'_> {
         Definition { keys, leaf, body: statements, at, bodiless }
     }
 
-    /// A default's value is a constant, its arguments plain variables.
+    /// Checks that a default's value is a constant, and that its arguments are plain variables.
     fn check_default(&mut self, written: &Written) {
         for message in default_faults(written) {
             self.report(written.at, DiagnosticCode::Parse, message, "");

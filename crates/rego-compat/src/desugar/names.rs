@@ -96,7 +96,7 @@ fn kind(head: &Head, fixed: usize) -> Kind {
     }
 }
 
-/// A rule inside the extent of an object rule (`p[x] = 1`, `p.a = 2`) is one of that object's keys.
+/// Makes each rule inside the extent of an object rule (`p[x] = 1`, `p.a = 2`) one of that object's keys.
 fn absorb(candidates: &mut [Candidate]) {
     let objects: BTreeSet<Vec<Name>> =
         candidates.iter().filter(|c| c.kind == Kind::Object).map(|c| c.path.clone()).collect();
@@ -128,7 +128,7 @@ fn insert(book: &mut Rulebook, candidate: &Candidate) -> GroupId {
     group
 }
 
-/// A package is a document even where it has no rules.
+/// Adds a package, which is a document even where it has no rules.
 fn add_package(tree: &mut Node, path: &[Name]) {
     let mut node = tree;
     for name in path {
@@ -151,7 +151,7 @@ fn report_conflict(modules: &[Module], candidate: &Candidate, diagnostics: &mut 
 /// The names a diagnostic lists.
 const MOST_NAMES: usize = 20;
 
-/// A rule with a value of its own cannot have other rules below it.
+/// Reports rules below a rule that has a value of its own.
 fn check_extents(modules: &[Module], book: &Rulebook, placed: &[Placed], diagnostics: &mut Vec<Diagnostic>) {
     for place in placed {
         let Some(group) = book.groups.get(place.group) else {
@@ -205,7 +205,7 @@ fn check_defaults(modules: &[Module], book: &Rulebook, placed: &[Placed], diagno
     }
 }
 
-/// The rule names of each package.
+/// Returns the rule names of each package.
 pub(super) fn packages(modules: &[Module]) -> BTreeMap<Vec<Name>, BTreeSet<Name>> {
     let mut packages: BTreeMap<Vec<Name>, BTreeSet<Name>> = BTreeMap::new();
     for module in modules {
@@ -235,7 +235,7 @@ pub(super) fn globals(
     globals
 }
 
-/// The deepest rule on a path of names, and how many of the names it takes.
+/// Returns the deepest rule on a path of names, and how many of the names it takes.
 pub(crate) fn rule_on<'a>(tree: &Node, path: impl Iterator<Item = &'a str>) -> Option<(GroupId, usize)> {
     let mut node = tree;
     for (index, name) in path.enumerate() {

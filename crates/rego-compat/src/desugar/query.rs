@@ -131,7 +131,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The variables of the author's that the statements give values to.
+    /// Returns the variables of the author's that the statements give values to.
     fn variables(&self, statements: &[Statement]) -> (Vec<Slot>, Vec<Name>) {
         let mut visible = SlotSet::default();
         for statement in statements.iter().filter(|statement| !statement.negated) {

@@ -126,7 +126,7 @@ impl<'a> Lowering<'a> {
         self.diagnostics.push(self.module.source.diagnostic(at, code, message.into(), help));
     }
 
-    /// A slot that is not used otherwise.
+    /// Returns a slot that is not used otherwise.
     pub(super) fn fresh(&mut self, name: Name) -> Slot {
         let slot = Slot::try_from(self.slots.len()).unwrap_or(Slot::MAX);
         self.slots.push(name);
@@ -134,7 +134,7 @@ impl<'a> Lowering<'a> {
         slot
     }
 
-    /// A slot for an intermediate value.
+    /// Returns a slot for an intermediate value.
     pub(super) fn temporary(&mut self) -> Slot {
         static NAME: LazyLock<Name> = LazyLock::new(|| "$".into());
         self.fresh(NAME.clone())
@@ -161,7 +161,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Says what the current body declares.
+    /// Adds names that the current body declares later on.
     pub(super) fn announce(&mut self, names: Vec<Name>) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.coming.extend(names);
@@ -181,7 +181,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The slot of a name some scope declared.
+    /// Returns the slot of a name some scope declared.
     pub(super) fn declared(&self, name: &str) -> Option<Slot> {
         self.scopes.iter().rev().find_map(|scope| scope.names.get(name)?.declared)
     }
@@ -243,7 +243,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Names a body declares with `:=` and `some`, not those of bodies inside it.
+/// Returns the names a body declares with `:=` and `some`, not those of bodies inside it.
 pub(super) fn declarations(body: &Body) -> Vec<Name> {
     let mut names = Vec::new();
     for literal in body {
@@ -261,7 +261,7 @@ pub(super) fn declarations(body: &Body) -> Vec<Name> {
     names
 }
 
-/// Variables of a pattern: itself, elements of arrays, values of objects.
+/// Adds the variables of a pattern: itself, elements of arrays, values of objects.
 pub(super) fn pattern_names(term: &Term, names: &mut Vec<Name>) {
     match &term.node {
         Node::Var(name) if !name.starts_with('$') => names.push(name.clone()),
@@ -273,7 +273,7 @@ pub(super) fn pattern_names(term: &Term, names: &mut Vec<Name>) {
     }
 }
 
-/// A string constant.
+/// Returns a string constant.
 pub(super) fn text(name: &str) -> Value {
     name.into()
 }

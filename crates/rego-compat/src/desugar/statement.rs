@@ -56,7 +56,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Each argument becomes a set, empty where it is undefined: printing never fails.
+    /// Lowers a call of `print`. Each argument becomes a set, empty where it is undefined: printing never fails.
     fn print(&mut self, call: &Call, literal: &Literal, statements: &mut Vec<Statement>) {
         let with = self.with(&literal.with, statements);
         let mut items = Vec::with_capacity(call.args.len());
@@ -113,7 +113,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A call at the top of a literal has no output: its result has to hold. `==` compares.
+    /// Lowers a term that is a statement. A call there has no output: its result has to hold.
     fn term_action(&mut self, term: &Term, before: &mut Vec<Statement>) -> Action {
         match &term.node {
             Node::Call(call) => self.call(call, None, term.at, before),
@@ -126,7 +126,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The value of an expression, for templates.
+    /// Returns the value of an expression, for templates.
     pub(super) fn literal_value(&mut self, literal: &Literal, body: &mut Vec<Statement>) -> Operand {
         let with = self.with(&literal.with, body);
         let mut before = Vec::new();
@@ -143,7 +143,7 @@ impl Lowering<'_> {
         Operand::Var(slot)
     }
 
-    /// The left side of `:=`: variables, arrays and objects of them, and constants to compare with.
+    /// Returns the left side of `:=`: variables, arrays and objects of them, and constants to compare with.
     fn target(&mut self, term: &Term) -> Operand {
         match &term.node {
             Node::Var(name) if name.starts_with('$') => Operand::Var(self.temporary()),
@@ -174,7 +174,7 @@ impl Lowering<'_> {
         Operand::Const(false.into())
     }
 
-    /// `some k, v in domain` is `v = domain[k]` with its variables declared.
+    /// Lowers `some k, v in domain`, which is `v = domain[k]` with its variables declared.
     fn some_in(
         &mut self,
         key: Option<&Term>,
@@ -255,7 +255,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The call in a literal that prints. It has no effect on a server, where OPA drops it too.
+/// Returns the call in a literal that prints. It has no effect on a server, where OPA drops it too.
 pub(super) fn printing(literal: &Literal) -> Option<&Call> {
     match &literal.kind {
         LiteralKind::Term(Term { node: Node::Call(call), .. }) => {

@@ -14,7 +14,7 @@ use super::names::rule_on;
 use super::scope::{Lowering, Meaning, declarations, text};
 
 impl Lowering<'_> {
-    /// The operand for a term; what has to be computed first goes to `before`.
+    /// Returns the operand for a term; what has to be computed first goes to `before`.
     pub(super) fn term(&mut self, term: &Term, before: &mut Vec<Statement>) -> Operand {
         if self.is_full() {
             return Operand::Const(Value::Undefined);
@@ -154,7 +154,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The statement for a call of these operands.
+    /// Returns the statement for a call of these operands.
     fn called(
         &mut self,
         operator: &[Name],
@@ -183,7 +183,7 @@ impl Lowering<'_> {
         Statement { negated: false, action, with: Vec::new(), at }
     }
 
-    /// Returns what a rule's annotations say, where a function is called that tells it. Nothing is left to call.
+    /// Returns the annotations that `rego.metadata.rule` and `rego.metadata.chain` are replaced with; `None` for other functions.
     fn described(&self, callee: Callee) -> Option<Value> {
         let place = self.place?;
         match callee {
@@ -271,7 +271,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The operator with its first name resolved; `None` where a variable hides it.
+    /// Returns the operator with its first name resolved; `None` where a variable hides it.
     fn operator_path(&self, operator: &[Name]) -> Option<Vec<Name>> {
         let (head, rest) = operator.split_first()?;
         if self.declared(head).is_some() {
@@ -332,7 +332,7 @@ impl Lowering<'_> {
         Collect { kind, body, at, head }
     }
 
-    /// The head of a comprehension or rule: computed at the end of the body where it has to be.
+    /// Returns the head of a comprehension or rule: computed at the end of the body where it has to be.
     pub(super) fn collected(&mut self, head: &Term, body: &mut Vec<Statement>) -> Operand {
         let operand = self.term(head, body);
         if !operand.needs_evaluation() {
@@ -343,7 +343,7 @@ impl Lowering<'_> {
         Operand::Var(slot)
     }
 
-    /// `$"a {b}"`: each expression becomes a set, empty where it is undefined.
+    /// Lowers `$"a {b}"`: each expression becomes a set, empty where it is undefined.
     fn template(&mut self, parts: &[TemplatePart], at: Pos, before: &mut Vec<Statement>) -> Operand {
         let mut items = Vec::new();
         for part in parts {
@@ -371,14 +371,14 @@ impl Lowering<'_> {
     }
 }
 
-/// A reference to a document by its path.
+/// Returns a reference to a document by its path.
 pub(super) fn document(path: &[Name], at: Pos) -> Operand {
     let root = if path.first().is_some_and(|root| &**root == "input") { Root::Input } else { Root::Data };
     let path = path.iter().skip(1).map(|name| Operand::Const(text(name))).collect();
     Operand::Ref(Box::new(Reference { root, path, at }))
 }
 
-/// `left = right`, made by a rewrite.
+/// Returns the statement `left = right` of a rewrite.
 pub(super) fn unify(left: Operand, right: Operand, at: Pos) -> Statement {
     let action = Action::Unify { left, right, assigned: false };
     Statement { negated: false, action, with: Vec::new(), at }

@@ -45,7 +45,8 @@ impl Lowering<'_> {
         Some(Override { target, value, function: None })
     }
 
-    /// `walk` and `print` are more than functions of their arguments; calls of `rego.metadata.rule` are not called at all.
+    /// Refuses to replace `walk` and `print`, which are more than functions of their arguments, and `rego.metadata.*`, whose calls
+    /// are replaced with constants.
     /// Source: OPA `ast/compile.go`, `validateWithBuiltinTarget`.
     fn check_replaced(&mut self, replaced: Callee, written: &Term) {
         let Callee::Builtin(builtin) = replaced else { return };
@@ -64,7 +65,7 @@ impl Lowering<'_> {
         );
     }
 
-    /// A function the host refuses is not to be had under another name either.
+    /// Refuses as a stand-in what the host refuses, what this build lacks, and what only the planner can replace.
     fn check_stand_in(&mut self, function: Callee, written: &Term) {
         let Callee::Builtin(builtin) = function else { return };
         self.check_presence(builtin, written.at);
@@ -131,7 +132,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A function named where a value could stand.
+    /// Returns a function named where a value could stand.
     fn function_value(&self, term: &Term) -> Option<Callee> {
         let path = static_path(term)?;
         let (head, rest) = path.split_first()?;
@@ -144,7 +145,7 @@ impl Lowering<'_> {
     }
 }
 
-/// A reference made of names only.
+/// Returns a reference made of names only.
 fn static_path(term: &Term) -> Option<Vec<Name>> {
     match &term.node {
         Node::Var(name) => Some(vec![name.clone()]),

@@ -121,7 +121,7 @@ impl EvalContext<'_> {
         Ok(true)
     }
 
-    /// The value at a place that the rule's conditions look at.
+    /// Returns the value at a place that the rule's conditions look at.
     fn at<'a>(
         &'a self,
         group: &Group,

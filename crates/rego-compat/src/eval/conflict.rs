@@ -1,4 +1,4 @@
-//! Values that are at odds, told as OPA tells of them.
+//! Conflicting values, reported as OPA reports them.
 //!
 //! OPA ends an evaluation at the first value that differs from an earlier one, and then runs the definitions once more
 //! to list what each of them gives (`topdown/conflicts.go`).
@@ -20,7 +20,7 @@ const MOST_LISTED: usize = 10;
 /// Characters of a value that are shown.
 const MOST_SHOWN: usize = 80;
 
-/// The error at a place.
+/// Returns the error at a place.
 pub(super) fn conflict(spot: Option<&Spot>, message: impl Into<String>) -> EvalError {
     let (file, line, column) =
         spot.map_or((String::new(), 1, 1), |spot| (spot.file.to_string(), spot.line, spot.column));
@@ -37,7 +37,7 @@ pub(super) fn conflict_of(group: &Group) -> String {
     }
 }
 
-/// A path as OPA writes it: `data.a.b["c d"][1]`.
+/// Returns a path as OPA writes it: `data.a.b["c d"][1]`.
 fn reference(path: impl Iterator<Item = Value>) -> String {
     let mut text = "data".to_owned();
     for key in path {
@@ -63,7 +63,7 @@ fn is_fixed(group: &Group) -> bool {
     keys.all(|key| matches!(key, Expr::Const(_)))
 }
 
-/// Values at odds with the first.
+/// The values that conflict with the first.
 #[derive(Default)]
 struct Listed {
     values: Vec<(Spot, Value)>,
@@ -71,7 +71,7 @@ struct Listed {
 }
 
 impl EvalContext<'_> {
-    /// The error where an object would get two values for a key.
+    /// Returns the error where an object would get two values for a key.
     pub(super) fn key_conflict(&self, group: &Group, branch: &Branch, keys: &[Value]) -> EvalError {
         let spot = branch.spot.as_deref();
         if !is_fixed(group) {
@@ -94,7 +94,7 @@ impl EvalContext<'_> {
         conflict(spot, if listed.values.len() < 2 { message } else { listed.told(&message) })
     }
 
-    /// The error, with all values that the definitions of the group give for these arguments.
+    /// Returns the error, with all values that the definitions of the group give for these arguments.
     pub(super) fn listed(
         &self,
         group: &Group,
@@ -139,7 +139,7 @@ impl EvalContext<'_> {
         Ok(())
     }
 
-    /// One value of a branch that differs from the first is enough.
+    /// Lists the values of a branch until one differs from the first.
     fn list_branch(
         &self,
         branch: &Branch,
@@ -159,7 +159,7 @@ impl EvalContext<'_> {
 }
 
 impl Listed {
-    /// Adds the first value, and those that differ from it, of which it tells.
+    /// Adds the first value, and those that differ from it; returns true for the latter.
     fn add(&mut self, branch: &Branch, value: &Value) -> bool {
         let is_first = match self.values.first() {
             Some((_, first)) if first == value => return false,
@@ -183,7 +183,7 @@ impl Listed {
     }
 }
 
-/// A value on one line.
+/// Returns a value on one line.
 fn shown(value: &Value) -> String {
     let text = literal::of(value);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -197,7 +197,7 @@ fn shown(value: &Value) -> String {
 mod tests {
     use crate::{Budget, Module, RegoVersion, Restrictions, Value, compile};
 
-    /// The text of the error with which `data.t.p` ends.
+    /// Returns the text of the error with which `data.t.p` ends.
     fn told(body: &str) -> String {
         let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V0).unwrap();
         let program = compile(&[module], "data.t.p", &Restrictions::default()).unwrap();

@@ -82,13 +82,13 @@ impl<'p> EvalContext<'p> {
         }
     }
 
-    /// A context that tells of its run.
+    /// Sets the listener that records the run.
     pub(crate) const fn with_witness(mut self, witness: &'p Witness) -> Self {
         self.witness = Some(witness);
         self
     }
 
-    /// The same context with nothing computed yet, to be modified.
+    /// Returns the same context with nothing computed yet, to be modified.
     pub(super) fn branch(&self) -> Self {
         Self {
             plan: self.plan,
@@ -109,7 +109,7 @@ impl<'p> EvalContext<'p> {
         }
     }
 
-    /// A frame of undefined slots.
+    /// Returns a frame of undefined slots.
     pub(super) fn frame(&self, slots: usize) -> Vec<Value> {
         let mut frame = self.frames.borrow_mut().pop().unwrap_or_default();
         frame.resize_with(slots, || Value::Undefined);

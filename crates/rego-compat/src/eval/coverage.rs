@@ -14,7 +14,7 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    /// For a plan with this many marks.
+    /// Returns a witness for a plan with this many marks.
     pub(crate) fn new(marks: usize) -> Self {
         Self { passed: vec![Cell::new(false); marks], cases: RefCell::default() }
     }

@@ -11,7 +11,7 @@ use crate::plan::{Expr, missing};
 use super::EvalContext;
 
 impl EvalContext<'_> {
-    /// Everything under a path of `data` that has rules below it.
+    /// Returns everything under a path of `data` that has rules below it.
     pub(super) fn package(&self, id: usize) -> Result<Value, EvalError> {
         let known =
             self.packages.borrow().iter().find(|(node, _)| *node == id).map(|(_, value)| value.clone());
@@ -70,7 +70,7 @@ impl EvalContext<'_> {
         }
     }
 
-    /// The keys of a package: its rules' names and those of the data beside them.
+    /// Returns the keys of a package: its rules' names and those of the data beside them.
     pub(super) fn package_keys(&self, id: usize) -> Result<Vec<Value>, EvalError> {
         let Some(node) = self.plan.nodes.get(id) else { return Err(missing("package", id)) };
         let mut keys: Vec<Value> = node.children.iter().map(|(name, _)| name.clone()).collect();
@@ -94,7 +94,7 @@ impl EvalContext<'_> {
         Ok(self.rule_value(group)?.cloned())
     }
 
-    /// Plain data under a path.
+    /// Returns plain data under a path.
     pub(super) fn data_at(&self, path: &[Name]) -> Option<Value> {
         path.iter().try_fold(&self.data, |value, name| lookup::get(value, &Value::from(&**name))).cloned()
     }
@@ -112,7 +112,7 @@ pub(super) enum Inner {
     Value(Value, Lookup),
 }
 
-/// Two documents in one; where both say something, the first wins.
+/// Merges two documents; where both have a value for a key, the first wins.
 pub(crate) fn merged(base: &Value, other: &Value) -> Value {
     let (Value::Object(mine), Value::Object(theirs)) = (base, other) else {
         return base.clone();

@@ -17,7 +17,7 @@ use super::{EvalContext, Frame};
 pub(super) type Found<'a> = Result<Option<Cow<'a, Value>>, EvalError>;
 
 impl EvalContext<'_> {
-    /// The value of an expression whose slots all have values.
+    /// Returns the value of an expression whose slots all have values.
     pub(crate) fn value<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Found<'a> {
         if let Some(found) = self.place(expr, frame) {
             return Ok(found.map(Cow::Borrowed));
@@ -43,7 +43,7 @@ impl EvalContext<'_> {
         })
     }
 
-    /// The value of an expression that reads no variable, computed once.
+    /// Returns the value of an expression that reads no variable, computed once.
     fn invariant<'a>(&'a self, invariant: &'a Invariant) -> Found<'a> {
         let Some(cell) = self.invariants.get(invariant.id) else {
             return self.value(&invariant.expr, &[]);
@@ -171,7 +171,7 @@ impl EvalContext<'_> {
         self.built(object.into_value()).map(Some)
     }
 
-    /// Looking for a value in a set or under a key, or putting it there, compares it with what is there.
+    /// Pays for looking up or inserting a key or element, which is compared with what is there.
     pub(super) fn pay_element(&self, value: &Value) -> Result<(), EvalError> {
         match value {
             Value::Array(_) | Value::Set(_) | Value::Object(_) => self.meter.charge_tree(value),

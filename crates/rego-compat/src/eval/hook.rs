@@ -57,7 +57,7 @@ impl EvalContext<'_> {
     }
 }
 
-/// Text as it is, everything else as a term.
+/// Returns text as it is, everything else as a term.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),

@@ -32,7 +32,7 @@ struct Known {
 }
 
 impl Memo {
-    /// The result of an earlier call, if there was one like this.
+    /// Returns the result of an earlier call, if there was one like this.
     pub(super) fn find(&self, function: usize, args: &[Value]) -> Option<Option<Value>> {
         let mark = mark(function, args);
         let calls = self.calls.borrow();
@@ -50,7 +50,7 @@ impl Memo {
     }
 }
 
-/// A number that is the same for calls of a function with the same arguments.
+/// Returns a number that is the same for calls of a function with the same arguments.
 fn mark(function: usize, args: &[Value]) -> usize {
     args.iter().fold(function, |mark, arg| mark.wrapping_mul(31).wrapping_add(mark_of(arg)))
 }

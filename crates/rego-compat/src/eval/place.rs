@@ -1,6 +1,6 @@
-//! Values that are looked up where they are: what most expressions of policies come to, without computing anything.
+//! Values that are found in the documents or the frame without computing anything, as most expressions of policies are.
 //!
-//! Whatever takes more is left to `expr`, which also says why there is no value.
+//! Everything else is left to `expr`, which also returns the errors.
 
 use crate::lookup;
 use crate::plan::{Expr, Get};
@@ -8,11 +8,11 @@ use crate::value::Value;
 
 use super::{EvalContext, Frame};
 
-/// A value that is somewhere already, or none; no place where it has to be computed first.
+/// `Some(Some(value))` for a value that exists, `Some(None)` for undefined, `None` where it has to be computed.
 type Place<'a> = Option<Option<&'a Value>>;
 
 impl EvalContext<'_> {
-    /// Returns where the value of an expression is.
+    /// Looks up an expression without computing anything.
     pub(super) fn place<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Place<'a> {
         match expr {
             Expr::Const(value) => Some(Some(value)),

@@ -13,7 +13,7 @@ use super::solutions::Solutions;
 use super::{EvalContext, Flow, Frame};
 
 impl EvalContext<'_> {
-    /// The value of a rule, computed once.
+    /// Returns the value of a rule, computed once.
     pub(super) fn rule_value(&self, id: usize) -> Result<Option<&Value>, EvalError> {
         let (Some(cell), Some(group)) = (self.rules.get(id), self.plan.groups.get(id)) else {
             return Err(missing("rule", id));
@@ -39,7 +39,7 @@ impl EvalContext<'_> {
         }
     }
 
-    /// The value of a function for arguments.
+    /// Returns the value of a function for arguments.
     pub(super) fn function_value(&self, id: usize, args: Vec<Value>) -> Result<Option<Value>, EvalError> {
         let Some(group) = self.plan.groups.get(id) else { return Err(missing("rule", id)) };
         self.meter.called()?;
@@ -51,7 +51,7 @@ impl EvalContext<'_> {
         Ok(result)
     }
 
-    /// The one value of a complete rule or function call.
+    /// Returns the one value of a complete rule or function call.
     fn single(&self, group: &Group, args: &[Value]) -> Result<Option<Value>, EvalError> {
         let mut result: Option<Value> = None;
         let mut solutions = Solutions::default();
@@ -110,7 +110,7 @@ impl EvalContext<'_> {
         Ok(true)
     }
 
-    /// Runs a body for its value; answers whether it held at all.
+    /// Runs a body for its value; returns true if it held at all.
     fn branch_value(
         &self,
         group: &Group,
@@ -204,7 +204,7 @@ impl EvalContext<'_> {
         Ok(Some(keys))
     }
 
-    /// Tells of each way each definition holds, `else` branches only where those before them did not.
+    /// Calls `visit` for each solution of each definition; an `else` branch is tried only where those before it did not hold.
     pub(super) fn each_result(
         &self,
         group: &Group,
@@ -254,7 +254,7 @@ fn is_inside(path: &[Value], other: &[Value]) -> bool {
     path.len() > other.len() && path.starts_with(other)
 }
 
-/// Puts a value under nested keys; answers false where something else is there already.
+/// Puts a value under nested keys; returns false where something else is there already.
 fn put(object: &mut Value, keys: &[Value], value: Value, element: bool) -> bool {
     let Some((key, rest)) = keys.split_first() else {
         return put_leaf(object, value, element);

@@ -365,7 +365,7 @@ type VisitPath<'t> = &'t mut dyn FnMut(&[Value], &Value) -> Result<Flow, EvalErr
 /// A callback for each key and value in a collection.
 type Visit<'t> = &'t mut dyn FnMut(std::borrow::Cow<'_, Value>, &Value) -> Result<Flow, EvalError>;
 
-/// Keys and values of a collection in OPA's order; anything else has none.
+/// Visits the keys and values of a collection in OPA's order; anything else has none.
 pub(crate) fn children(value: &Value, visit: Visit<'_>) -> Result<Flow, EvalError> {
     use std::borrow::Cow;
     match value {

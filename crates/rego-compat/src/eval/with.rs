@@ -9,7 +9,7 @@ use super::context::Mock;
 use super::{EvalContext, Frame};
 
 impl EvalContext<'_> {
-    /// The context with the overrides in place.
+    /// Returns the context with the overrides in place.
     pub(super) fn modified(&self, overrides: &[Override], frame: &Frame) -> Result<Self, EvalError> {
         let mut context = self.branch();
         for change in overrides {

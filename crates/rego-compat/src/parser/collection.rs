@@ -6,7 +6,7 @@ use crate::token::Kind;
 use super::{Parsed, Parser};
 
 impl Parser<'_> {
-    /// Comma-separated terms up to the closing bracket, which is consumed. A trailing comma is allowed.
+    /// Parses comma-separated terms up to the closing bracket, which is consumed. A trailing comma is allowed.
     pub(super) fn elements(&mut self, end: Kind) -> Parsed<Vec<Term>> {
         let mut elements = Vec::new();
         self.more_elements(end, &mut elements)?;
@@ -49,7 +49,7 @@ impl Parser<'_> {
         Ok(elements)
     }
 
-    /// `| body` behind a head. Where what follows is not a body but a list goes on, `|` was an operator.
+    /// Parses `| body` behind a head; `None` where `|` is an operator in a list.
     fn try_comprehension(
         &mut self,
         head: &Term,

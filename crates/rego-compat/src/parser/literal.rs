@@ -7,7 +7,7 @@ use crate::token::Kind;
 use super::{Parsed, Parser};
 
 impl Parser<'_> {
-    /// Literals up to the closing bracket, which is consumed.
+    /// Parses the literals up to the closing bracket, which is consumed.
     pub(super) fn body(&mut self, end: Kind) -> Parsed<Body> {
         self.nested(|parser| {
             if parser.kind() == end {
@@ -97,7 +97,7 @@ impl Parser<'_> {
         self.continue_logic(literal)
     }
 
-    /// `not (a or b)`.
+    /// Parses `not (a or b)`.
     fn negated_group(&mut self, at: Pos) -> Parsed<Option<Literal>> {
         if !self.keywords.not_bodies || !self.has_logic() || self.kind() != Kind::LParen {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Parser<'_> {
         self.continue_logic(literal).map(Some)
     }
 
-    /// A term, `=` or `:=`.
+    /// Parses a term, `=` or `:=`.
     pub(super) fn statement(&mut self) -> Parsed<LiteralKind> {
         let left = self.expression()?;
         match self.kind() {
@@ -201,7 +201,7 @@ impl Parser<'_> {
     }
 }
 
-/// Key, value and domain of `x in xs` and `k, v in xs`.
+/// Returns key, value and domain of `x in xs` and `k, v in xs`.
 fn membership(term: Term) -> Option<(Option<Term>, Term, Term)> {
     let call = term.into_call()?;
     let name = call.name();

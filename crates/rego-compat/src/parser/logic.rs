@@ -11,7 +11,7 @@ impl Parser<'_> {
         self.keywords.and || self.keywords.or
     }
 
-    /// `{ body }` in front of `and` / `or`.
+    /// Parses `{ body }` in front of `and` / `or`.
     pub(super) fn try_braced_operand(&mut self) -> Parsed<Option<Operand>> {
         let start = self.mark();
         if self.take(Kind::LBrace)
@@ -24,7 +24,7 @@ impl Parser<'_> {
         if self.kind() == Kind::LParen { self.try_group() } else { Ok(None) }
     }
 
-    /// `(a or b)`: parentheses around logic, which no term can hold.
+    /// Parses `(a or b)`: parentheses around logic, which no term can hold.
     pub(super) fn try_group(&mut self) -> Parsed<Option<Operand>> {
         let start = self.mark();
         self.bump();
@@ -50,7 +50,7 @@ impl Parser<'_> {
         self.logic(Operand { body: vec![literal], explicit: false }, at)
     }
 
-    /// `and` binds tighter than `or`; both associate to the left. `with` applies to the whole.
+    /// Parses the rest of a chain: `and` binds tighter than `or`, both associate to the left, and `with` applies to the whole.
     pub(super) fn logic(&mut self, first: Operand, at: Pos) -> Parsed<Literal> {
         let mut alternatives = vec![self.conjunction(first, at)?];
         while self.take_keyword("or") {
@@ -84,7 +84,7 @@ impl Parser<'_> {
         Ok(join(operands, at, LiteralKind::And))
     }
 
-    /// An operand is one level deeper. The chain that it continues is none, however long.
+    /// Parses an operand, which is one level deeper. The chain that it continues is not, however long it is.
     fn operand(&mut self) -> Parsed<Operand> {
         self.nested(Self::operand_unchecked)
     }

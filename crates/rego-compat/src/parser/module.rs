@@ -39,7 +39,7 @@ impl Parser<'_> {
             && (self.ahead(1).spaced || !matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack))
     }
 
-    /// A reference of names and string constants.
+    /// Parses a reference of names and string constants.
     fn path(&mut self) -> Parsed<Vec<Name>> {
         if self.kind() != Kind::Ident {
             return self.unexpected("expected path");
@@ -115,7 +115,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `import future.keywords` and `import future.keywords.<keyword>`.
+    /// Applies `import future.keywords` and `import future.keywords.<keyword>`.
     fn future(&mut self, import: &Import) -> Parsed<()> {
         if import.path.get(1).map(|word| &**word) != Some("keywords") {
             return self.error_at(import.at, "invalid import, must be `future.keywords`");
@@ -151,7 +151,7 @@ impl Parser<'_> {
         true
     }
 
-    /// `import rego.v1`: the rest of the module is Rego v1. `rego.v2` adds the keywords v1 has to import.
+    /// Applies `import rego.v1`: the rest of the module is Rego v1. `rego.v2` adds the keywords v1 has to import.
     fn rego(&mut self, import: &Import) -> Parsed<()> {
         let version = import.path.get(1).map(|word| &**word).filter(|_| import.path.len() == 2);
         if !matches!(version, Some("v1" | "v2")) {

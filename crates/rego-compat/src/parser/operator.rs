@@ -22,7 +22,7 @@ const LEVELS: [&[(Kind, &str)]; 5] = [
     &[(Kind::Star, "mul"), (Kind::Slash, "div"), (Kind::Percent, "rem")],
 ];
 
-/// A call of a builtin under its dotted name.
+/// Returns a call of a builtin under its dotted name.
 pub(super) fn call(name: &str, args: Vec<Term>, at: Pos) -> Term {
     Term::new(Node::Call(Box::new(Call { operator: dotted(name), args })), at)
 }
@@ -36,12 +36,12 @@ fn operator_at(level: usize, kind: Kind) -> Option<&'static str> {
 }
 
 impl Parser<'_> {
-    /// Any term, with `k, v in xs` allowed.
+    /// Parses any term, with `k, v in xs` allowed.
     pub(super) fn expression(&mut self) -> Parsed<Term> {
         self.nested(|parser| parser.membership(None, true))
     }
 
-    /// Any term inside a list, where a comma separates elements.
+    /// Parses any term inside a list, where a comma separates elements.
     pub(super) fn element(&mut self) -> Parsed<Term> {
         self.nested(|parser| parser.membership(None, false))
     }
@@ -63,7 +63,7 @@ impl Parser<'_> {
         Ok(Term::chain(left, links))
     }
 
-    /// An operator and its right operand, which is one level deeper. The chain that it continues is none, however long.
+    /// Parses an operator and its right operand, which is one level deeper. The chain that it continues is not, however long it is.
     fn link(&mut self, operator: &str, start: Pos, level: usize) -> Parsed<Link> {
         self.nested(|parser| {
             parser.bump();
@@ -76,7 +76,7 @@ impl Parser<'_> {
         !self.ahead(1).spaced && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)
     }
 
-    /// `key, value in domain`; gives the key back when that is not what follows.
+    /// Parses `key, value in domain`; returns the key where something else follows.
     fn try_pair(&mut self, key: Term) -> Parsed<Term> {
         let start = self.mark();
         self.bump();
@@ -92,7 +92,7 @@ impl Parser<'_> {
         Ok(key)
     }
 
-    /// Left-associative operators of one level and those that bind tighter, tightest first.
+    /// Parses left-associative operators of one level and those that bind tighter, tightest first.
     fn infix(&mut self, first: Option<Term>, level: usize) -> Parsed<Term> {
         let mut left = match first {
             Some(term) => term,

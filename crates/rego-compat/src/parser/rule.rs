@@ -7,7 +7,7 @@ use crate::token::Kind;
 use super::{Parsed, Parser};
 
 impl Parser<'_> {
-    /// One rule statement; a chained body makes another rule under the same head.
+    /// Parses one rule statement; a chained body makes another rule under the same head.
     pub(super) fn rules(&mut self, rules: &mut Vec<Rule>) -> Parsed<()> {
         let at = self.pos();
         if self.is_default() {
@@ -73,7 +73,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A rule without body is a constant; its head has to say something.
+    /// Checks a rule without body, whose head must have a value or a key.
     fn bodiless(&self, rule: &Rule) -> Parsed<()> {
         let says_nothing = matches!(rule.head.value, HeadValue::True);
         if says_nothing && rule.head.args.is_none() && rule.head.path.len() == 1 {
@@ -128,7 +128,7 @@ impl Parser<'_> {
         Ok(Rule { default: true, head, body: Vec::new(), otherwise: Vec::new(), at, written })
     }
 
-    /// The head as written, and whether `contains` was.
+    /// Parses the head as written, and whether `contains` was.
     fn head(&mut self) -> Parsed<(Head, bool)> {
         let at = self.pos();
         let name = Term::new(self.variable(), at);
@@ -153,7 +153,7 @@ impl Parser<'_> {
         Ok((head, false))
     }
 
-    /// Unlike everywhere else, white space may stand between a head's name and its brackets.
+    /// Parses the reference of a head; unlike elsewhere, white space may stand between its name and its brackets.
     fn head_reference(&mut self, name: Term) -> Parsed<(Vec<Term>, Option<Vec<Term>>)> {
         let at = name.at;
         let term = if matches!(self.kind(), Kind::LParen | Kind::LBrack | Kind::Dot) {
@@ -235,7 +235,7 @@ const fn is_set(kind: &crate::ast::LiteralKind) -> bool {
     matches!(kind, crate::ast::LiteralKind::Term(Term { node: Node::Set(_), .. }))
 }
 
-/// `p[x]` without value, `if` or `contains` is an element of a set; everything else keeps its reference.
+/// Classifies a head: `p[x]` without value, `if` or `contains` is an element of a set; everything else keeps its reference.
 fn classify(head: &mut Head, written: Written) {
     let names_element = head.args.is_none()
         && head.path.len() == 2

@@ -49,7 +49,7 @@ impl Parser<'_> {
         self.reference(variable)
     }
 
-    /// The variable the current word names; `_` is a new one each time.
+    /// Returns the variable the current word names; `_` is a new one each time.
     pub(super) fn variable(&mut self) -> Node {
         if self.word() == "_" { self.wildcard() } else { Node::Var(self.word().into()) }
     }
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Node::Var(name)
     }
 
-    /// A negative number, or `0 - reference`.
+    /// Parses a negative number, or `0 - reference`.
     fn minus(&mut self) -> Parsed<Term> {
         let at = self.pos();
         self.bump();
@@ -87,7 +87,7 @@ impl Parser<'_> {
         self.reference_from(head, false)
     }
 
-    /// `spaced`: the first bracket may stand behind white space (rule heads).
+    /// Parses the components behind a head; with `spaced`, the first bracket may stand behind white space (rule heads).
     pub(super) fn reference_from(&mut self, head: Term, spaced: bool) -> Parsed<Term> {
         let follows = |parser: &Self| matches!(parser.kind(), Kind::LParen | Kind::Dot | Kind::LBrack);
         if !follows(self) || (self.token().spaced && !spaced) {
@@ -153,7 +153,7 @@ impl Parser<'_> {
         Ok(term)
     }
 
-    /// `(args)` behind a dotted name. `set()` is the empty set.
+    /// Parses `(args)` behind a dotted name. `set()` is the empty set.
     fn call(&mut self, operator: Vec<Term>, at: crate::diagnostic::Pos) -> Parsed<Term> {
         let names: Option<Vec<Name>> = operator
             .iter()
@@ -174,7 +174,7 @@ impl Parser<'_> {
     }
 }
 
-/// Bare `data` and `input` are references to the whole document.
+/// Turns bare `data` and `input` into references to the whole document.
 fn root(term: Term) -> Term {
     match &term.node {
         Node::Var(name) if matches!(&**name, "data" | "input") => {

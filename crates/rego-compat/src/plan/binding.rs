@@ -39,7 +39,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A slot for a value the plan passes on.
+    /// Returns a slot for a value the plan passes on.
     pub(super) fn temporary(&mut self) -> Slot {
         let slot = Slot::try_from(self.slots).unwrap_or(Slot::MAX);
         self.slots = self.slots.saturating_add(1);
@@ -65,7 +65,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The expression for a closed operand; anything else has no value.
+    /// Returns the expression for a closed operand; anything else has no value.
     pub(super) fn expr(&self, operand: &Operand) -> Expr {
         match operand {
             Operand::Const(value) => Expr::Const(value.clone()),
@@ -84,7 +84,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The document a reference starts in, and what is left of its path.
+    /// Returns the document a reference starts in, and what is left of its path.
     pub(super) fn base<'r>(&self, reference: &'r Reference) -> (Expr, &'r [Operand]) {
         let path = reference.path.as_slice();
         match reference.root {
@@ -127,7 +127,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The path of an open reference, binding as it goes.
+    /// Returns the path of an open reference, binding as it goes.
     pub(super) fn hops(&mut self, path: &[Operand]) -> Vec<Hop> {
         let mut hops = Vec::with_capacity(path.len());
         for part in path {
@@ -140,7 +140,7 @@ impl Binder<'_> {
         hops
     }
 
-    /// A call whose arguments are closed.
+    /// Returns a call whose arguments are closed.
     pub(super) fn call(&self, callee: ir::Callee, args: &[Operand]) -> Expr {
         let args: Vec<Expr> = args.iter().map(|arg| self.expr(arg)).collect();
         match Self::callee(callee) {
@@ -150,7 +150,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The target of a call; no program is compiled that calls an unknown one.
+    /// Returns the target of a call; no program is compiled that calls an unknown one.
     pub(super) const fn callee(callee: ir::Callee) -> Callee {
         match callee {
             ir::Callee::Builtin(builtin) => Callee::Builtin(builtin),

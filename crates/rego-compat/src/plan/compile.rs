@@ -183,7 +183,7 @@ fn plan_rule(
 }
 
 impl Binder<'_> {
-    /// Steps for a body; its variables have values afterwards.
+    /// Returns the steps for a body; its variables have values afterwards.
     pub(super) fn block(&mut self, body: &[Statement]) -> Vec<Step> {
         let mut steps = Vec::with_capacity(body.len());
         for statement in body {
@@ -192,7 +192,7 @@ impl Binder<'_> {
         steps
     }
 
-    /// Steps for a body whose variables are not visible outside.
+    /// Returns the steps for a body whose variables are not visible outside.
     fn inner_block(&mut self, body: &[Statement]) -> Vec<Step> {
         let before = self.bound.clone();
         let steps = self.block(body);
@@ -316,7 +316,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A comprehension matched with a term.
+    /// Adds the step of a comprehension that is matched with a term.
     pub(super) fn collect(&mut self, collect: &ir::Collect, target: &Operand, steps: &mut Vec<Step>) {
         // The body is planned first: it must not see what the match is about to bind.
         self.push_collect(collect, Pattern::Any, steps);

@@ -106,7 +106,7 @@ fn fits(expr: &Expr, left: &mut usize) -> bool {
     }
 }
 
-/// The expression a step computes first and once.
+/// Returns the expression a step computes first and once.
 fn leading(step: &Step) -> Option<&Expr> {
     match step {
         Step::Test(expr) | Step::Let(_, expr) | Step::Match(expr, _) | Step::Walk(expr, _) => Some(expr),
@@ -182,7 +182,7 @@ fn count_expr(expr: &Expr, uses: &mut Uses) {
     each_use(expr, &mut |slot| bump(uses, slot));
 }
 
-/// Tells of each variable that an expression reads, as often as it does.
+/// Calls `visit` for each variable that an expression reads, as often as it reads it.
 fn each_use(expr: &Expr, visit: &mut impl FnMut(SlotIndex)) {
     match expr {
         Expr::Slot(slot) => visit(*slot),

@@ -36,8 +36,8 @@ impl Finder {
         }
     }
 
-    /// `repeats` tells whether the steps run more than once for one state of the documents; the answer, whether what
-    /// follows them does.
+    /// Visits steps; `repeats` is true if they run more than once for one state of the documents. Returns true if what follows
+    /// them does.
     fn steps(&mut self, steps: &mut [Step], mut repeats: bool) -> bool {
         for step in steps {
             match step {

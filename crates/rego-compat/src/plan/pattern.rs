@@ -7,7 +7,7 @@ use super::binding::{Binder, index};
 use super::{Each, Expr, Get, Hop, Pattern, Step};
 
 impl Binder<'_> {
-    /// The pattern for an operand; its open variables have values afterwards.
+    /// Returns the pattern for an operand; its open variables have values afterwards.
     pub(super) fn pattern(&mut self, operand: &Operand) -> Pattern {
         if self.is_closed(operand) {
             return Pattern::Equal(self.expr(operand));
@@ -83,7 +83,7 @@ impl Binder<'_> {
         steps.push(each(base, path, target));
     }
 
-    /// Both sides without references: compute the closed one, or go into both.
+    /// Matches two sides without references: computes the closed one, or descends into both.
     fn unify_terms(&mut self, left: &Operand, right: &Operand, steps: &mut Vec<Step>) {
         if self.is_closed(left) {
             let expr = self.expr(left);
@@ -135,7 +135,7 @@ fn pairs(left: &Operand, right: &Operand) -> Option<Vec<(Operand, Operand)>> {
     }
 }
 
-/// A step that gives `expr` to a pattern.
+/// Returns a step that gives `expr` to a pattern.
 pub(super) fn matched(expr: Expr, target: Pattern) -> Step {
     match target {
         Pattern::Bind(slot) => Step::Let(slot, expr),
@@ -144,7 +144,7 @@ pub(super) fn matched(expr: Expr, target: Pattern) -> Step {
     }
 }
 
-/// A step that tries every value of an open reference. The known keys in front belong to its base: they are followed
+/// Returns a step that tries every value of an open reference. The known keys in front belong to its base: they are followed
 /// once, and without holding on to what is passed.
 pub(super) fn each(base: Expr, path: Vec<Hop>, target: Pattern) -> Step {
     if matches!(base, Expr::Package(_)) {

@@ -1,7 +1,7 @@
 //! Tests with cases: `test_x[name] if { some name, tc in cases; … }` is an object with `true` for each case that held.
 //!
-//! A case that did not hold is not in the object. So that it can be told, the rule announces a case as soon as its
-//! name is known, which is what `opa test` compiles into such rules.
+//! A case that did not hold is not in the object. So that it can be reported, the rule announces a case as soon as its
+//! name is known, as `opa test` does.
 
 use crate::value::Value;
 
@@ -12,14 +12,14 @@ use crate::value::literal;
 
 use super::Outcome;
 
-/// A case of a test, or a group of them.
+/// The outcome of one case of a test, or of a group of cases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestCase {
-    /// The key it stands under.
+    /// The key of the case in the rule's value; a key that is not a string is written as JSON.
     pub name: String,
-    /// It held, and so did all cases below it.
+    /// True if the case and all cases below it hold.
     pub passed: bool,
-    /// Cases below it, by name.
+    /// The cases below it, sorted by name.
     pub cases: Vec<TestCase>,
 }
 
@@ -128,7 +128,7 @@ fn add(cases: &mut Vec<TestCase>, names: &[String]) -> bool {
     case.passed
 }
 
-/// A string as it is, anything else as JSON.
+/// Returns a string as it is, anything else as JSON.
 fn name(key: &Value) -> String {
     match key {
         Value::String(text) => text.to_string(),

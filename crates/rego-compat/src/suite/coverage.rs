@@ -11,7 +11,7 @@ use crate::module::Module;
 use crate::plan::Plan;
 use crate::walk::{Visit, walk_rule};
 
-/// The places passed so far, by file.
+/// The places that were evaluated so far, by file.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     passed: BTreeMap<String, BTreeSet<Pos>>,
@@ -20,18 +20,18 @@ pub struct Coverage {
 /// A range of a file; lines and columns count from 1, columns in characters, the end is behind the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Range {
-    /// Line and column of the start.
+    /// The line and column of the start.
     pub start: (u32, u32),
-    /// Line and column of the end.
+    /// The line and column of the end.
     pub end: (u32, u32),
 }
 
-/// The places of a file that were passed, and those that were not.
+/// The places of a file that were evaluated, and those that were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileCoverage {
-    /// Ranges passed, in order.
+    /// The ranges that were evaluated, in order.
     pub covered: Vec<Range>,
-    /// Ranges not passed, in order.
+    /// The ranges that were not evaluated, in order.
     pub not_covered: Vec<Range>,
 }
 
@@ -55,7 +55,7 @@ impl Coverage {
 }
 
 impl Module {
-    /// The ranges of the heads of rules, of `else` branches and of the expressions in bodies, in order.
+    /// Returns the ranges of the heads of rules, of `else` branches and of the expressions in bodies, in order.
     ///
     /// As those of [`FileCoverage::not_covered`] before anything ran, and `some x in xs` and `some x` besides, which OPA
     /// does not count.

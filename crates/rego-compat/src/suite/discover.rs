@@ -12,7 +12,7 @@ use super::Test;
 const TEST: &str = "test_";
 const SKIPPED: &str = "todo_test_";
 
-/// The modules with `#01`, `#02` … behind the names of tests whose name was taken, as `opa test` has it.
+/// Returns the modules with `#01`, `#02` … behind the names of tests whose name was taken, as `opa test` has it.
 pub(super) fn numbered(modules: &[Module]) -> Vec<Module> {
     let mut taken: HashMap<Vec<Name>, usize> = HashMap::new();
     modules.iter().map(|module| number(module, &mut taken)).collect()
@@ -41,7 +41,7 @@ fn number(module: &Module, taken: &mut HashMap<Vec<Name>, usize>) -> Module {
     module.with_tree(tree)
 }
 
-/// The fixed part of a rule's name up to the first component that makes it a test, and that component.
+/// Returns the fixed part of a rule's name up to the first component that makes it a test, and that component.
 fn name(rule: &Rule) -> Option<(Vec<Name>, Name)> {
     let first = rule.head.name()?.clone();
     let rest = rule.head.path.iter().skip(1).map_while(Term::as_str).map(Name::from);
@@ -55,7 +55,7 @@ fn name(rule: &Rule) -> Option<(Vec<Name>, Name)> {
     None
 }
 
-/// Every test of the modules.
+/// Returns every test of the modules.
 pub(super) fn tests(modules: &[Module], book: &Rulebook) -> Vec<Test> {
     let rules = modules.iter().flat_map(|module| module.tree.rules.iter().map(move |rule| (module, rule)));
     rules.filter_map(|(module, rule)| test(module, rule, book)).collect()
@@ -79,7 +79,7 @@ fn test(module: &Module, rule: &Rule, book: &Rulebook) -> Option<Test> {
     })
 }
 
-/// A reference as OPA prints it: `data.a["b c"].d`.
+/// Returns a reference as OPA prints it: `data.a["b c"].d`.
 fn reference(root: &str, names: &[Name]) -> String {
     let mut text = root.to_owned();
     for name in names {

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use super::Value;
 
-/// Values one after the other.
+/// An array of values.
 #[derive(Clone, Debug, Default)]
 pub struct Array(Vec<Value>);
 
 impl Array {
-    /// The empty array.
+    /// Returns the empty array.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// An empty array with room.
+    /// Returns an empty array with room for `count` values.
     #[must_use]
     pub fn with_capacity(count: usize) -> Self {
         Self(Vec::with_capacity(count))
@@ -27,7 +27,7 @@ impl Array {
         self.0.push(value);
     }
 
-    /// The array as a value.
+    /// Returns the array as a value.
     #[must_use]
     pub fn into_value(self) -> Value {
         Value::Array(Arc::new(self))

@@ -6,7 +6,7 @@ use go_compat::strconv;
 
 use super::Value;
 
-/// The text of a value.
+/// Returns the text of a value.
 pub(crate) fn of(value: &Value) -> String {
     let mut out = String::new();
     write(value, &mut out);

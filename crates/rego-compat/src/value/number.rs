@@ -36,7 +36,7 @@ enum Repr {
 }
 
 impl Number {
-    /// Reads a number as OPA takes one from a program or a string; none for what is not a number, or one beyond
+    /// Parses a number as OPA takes one from a program or a string; `None` for what is not a number, or one beyond
     /// 2^±100000, which OPA does not compute with.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -59,12 +59,12 @@ impl Number {
         text.len().saturating_add(exponent)
     }
 
-    /// A number whose spelling is known to be one.
+    /// Returns a number whose spelling is known to be one.
     pub(crate) fn spelled(text: &str) -> Self {
         Self(spelling::plain(text).map_or_else(|| Repr::Text(text.into()), Repr::Small))
     }
 
-    /// The text it is spelled in.
+    /// Returns the number as it was spelled.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         match &self.0 {
@@ -73,7 +73,7 @@ impl Number {
         }
     }
 
-    /// A plainly spelled whole number of 64 bits.
+    /// Returns a plainly spelled whole number of 64 bits.
     pub(crate) const fn small(&self) -> Option<i64> {
         match self.0 {
             Repr::Small(small) => Some(small),
@@ -81,7 +81,7 @@ impl Number {
         }
     }
 
-    /// The length of the text, if it is not a small number.
+    /// Returns the length of the text, if it is not a small number.
     pub(crate) fn text_len(&self) -> usize {
         match &self.0 {
             Repr::Small(_) => 0,
@@ -89,7 +89,7 @@ impl Number {
         }
     }
 
-    /// The whole number, if it is one of 64 bits without an exponent; `1.0` is one, `1e0` is none.
+    /// Returns the whole number, if it has 64 bits and is spelled without an exponent: `1.0` is one, `1e0` is not.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match &self.0 {
@@ -98,7 +98,7 @@ impl Number {
         }
     }
 
-    /// The whole number, if it is one of 64 bits that is not negative.
+    /// Returns the whole number, if it has 64 bits and is not negative.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match &self.0 {
@@ -107,7 +107,7 @@ impl Number {
         }
     }
 
-    /// The nearest binary float, if it is a finite one.
+    /// Returns the nearest binary float, if it is finite.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match &self.0 {
@@ -116,7 +116,7 @@ impl Number {
         }
     }
 
-    /// The number, if it is whole, exactly.
+    /// Returns the number, if it is whole, exactly.
     pub(crate) fn to_integer(&self) -> Option<BigInt> {
         match &self.0 {
             Repr::Small(small) => Some(BigInt::from(*small)),
@@ -124,7 +124,7 @@ impl Number {
         }
     }
 
-    /// The whole number that its spelling without a point and an exponent is.
+    /// Returns the whole number that its spelling without a point and an exponent is.
     pub(crate) fn plain_integer(&self) -> Option<BigInt> {
         match &self.0 {
             Repr::Small(small) => Some(BigInt::from(*small)),
@@ -138,7 +138,7 @@ impl Number {
         self.small().is_some() || go_compat::json::is_number(&self.text())
     }
 
-    /// The text, or what comes closest where JSON does not spell numbers like that.
+    /// Returns the text, or what comes closest where JSON does not spell numbers like that.
     pub(crate) fn json_text(&self) -> Cow<'_, str> {
         if self.is_json() {
             return self.text();

@@ -5,26 +5,26 @@ use std::sync::Arc;
 use super::Value;
 use super::sorted::Sorted;
 
-/// Values under keys, in OPA's order of the keys.
+/// A map from keys to values, in OPA's order of the keys.
 #[derive(Clone, Debug)]
 pub struct Object {
     pairs: Sorted<Value>,
 }
 
 impl Object {
-    /// The empty object.
+    /// Returns the empty object.
     #[must_use]
     pub const fn new() -> Self {
         Self { pairs: Sorted::new() }
     }
 
-    /// Takes pairs in any order; of those with equal keys the last counts.
+    /// Builds an object of pairs in any order; of those with equal keys the last counts.
     #[must_use]
     pub fn of(pairs: Vec<(Value, Value)>) -> Self {
         Self { pairs: Sorted::of(pairs) }
     }
 
-    /// The number of pairs.
+    /// Returns the number of pairs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pairs.len()
@@ -36,13 +36,13 @@ impl Object {
         self.len() == 0
     }
 
-    /// The value under a key.
+    /// Returns the value under a key.
     #[must_use]
     pub fn get(&self, key: &Value) -> Option<&Value> {
         self.pairs.entry(key).map(|(_, value)| value)
     }
 
-    /// The key that equals a key, in the spelling it has here.
+    /// Returns the key that equals `key`, in the spelling that it has in the object: `1.0` for `1`.
     #[must_use]
     pub fn key(&self, key: &Value) -> Option<&Value> {
         self.pairs.entry(key).map(|(key, _)| key)
@@ -54,17 +54,17 @@ impl Object {
         self.get(key).is_some()
     }
 
-    /// Puts a value under a key; the one that was there comes back.
+    /// Puts a value under a key, and returns the one that was there.
     pub fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
         self.pairs.insert(key, value)
     }
 
-    /// Takes the value under a key out.
+    /// Removes the value under a key, and returns it.
     pub fn remove(&mut self, key: &Value) -> Option<Value> {
         self.pairs.remove(key)
     }
 
-    /// The value under a key, after putting one there if there is none.
+    /// Returns the value under a key, after putting one there if there is none.
     pub fn get_or_insert_with(&mut self, key: Value, value: impl FnOnce() -> Value) -> Option<&mut Value> {
         if !self.contains_key(&key) {
             self.pairs.insert(key.clone(), value());
@@ -72,22 +72,22 @@ impl Object {
         self.pairs.get_mut(&key)
     }
 
-    /// The pairs in the order of their keys.
+    /// Returns the pairs in the order of their keys.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Value, &Value)> + ExactSizeIterator + Clone {
         self.pairs.iter()
     }
 
-    /// The keys in order.
+    /// Returns the keys in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator + Clone {
         self.pairs.iter().map(|(key, _)| key)
     }
 
-    /// The values in the order of their keys.
+    /// Returns the values in the order of their keys.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator + Clone {
         self.pairs.iter().map(|(_, value)| value)
     }
 
-    /// The object as a value.
+    /// Returns the object as a value.
     #[must_use]
     pub fn into_value(self) -> Value {
         Value::Object(Arc::new(Self { pairs: self.pairs.settled() }))

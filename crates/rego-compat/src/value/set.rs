@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Value;
 use super::sorted::Sorted;
 
-/// Different values, in OPA's order. Of values that are equal and spelled differently, such as `1` and `1.0`,
+/// A set of values, in OPA's order. Of values that are equal and spelled differently, such as `1` and `1.0`,
 /// the first one stays.
 #[derive(Clone, Debug)]
 pub struct Set {
@@ -13,13 +13,13 @@ pub struct Set {
 }
 
 impl Set {
-    /// The empty set.
+    /// Returns the empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self { items: Sorted::new() }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
@@ -37,46 +37,46 @@ impl Set {
         self.get(value).is_some()
     }
 
-    /// The element that equals a value.
+    /// Returns the element that equals a value, in the spelling that it has in the set.
     #[must_use]
     pub fn get(&self, value: &Value) -> Option<&Value> {
         self.items.entry(value).map(|(item, ())| item)
     }
 
-    /// The least element.
+    /// Returns the least element.
     #[must_use]
     pub fn first(&self) -> Option<&Value> {
         self.iter().next()
     }
 
-    /// Adds an element; false if there is an equal one.
+    /// Adds an element; returns false if there is an equal one.
     pub fn insert(&mut self, value: Value) -> bool {
         self.items.insert(value, ()).is_none()
     }
 
-    /// Takes an element out; false if there is none.
+    /// Removes an element; returns false if there is none.
     pub fn remove(&mut self, value: &Value) -> bool {
         self.items.remove(value).is_some()
     }
 
-    /// The elements in order.
+    /// Returns the elements in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator + Clone {
         self.items.iter().map(|(item, ())| item)
     }
 
-    /// Returns the set of what is in both.
+    /// Returns the elements that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         self.iter().filter(|item| other.contains(item)).cloned().collect()
     }
 
-    /// Returns the set of what is in either.
+    /// Returns the elements that are in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         self.iter().chain(other.iter()).cloned().collect()
     }
 
-    /// Returns the set of what is in this one only.
+    /// Returns the elements that are in this set only.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.iter().filter(|item| !other.contains(item)).cloned().collect()
@@ -88,7 +88,7 @@ impl Set {
         self.len() <= other.len() && self.iter().all(|item| other.contains(item))
     }
 
-    /// The set as a value.
+    /// Returns the set as a value.
     #[must_use]
     pub fn into_value(self) -> Value {
         Value::Set(Arc::new(Self { items: self.items.settled() }))

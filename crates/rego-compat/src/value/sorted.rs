@@ -111,7 +111,7 @@ impl<V> Sorted<V> {
         }
     }
 
-    /// Nothing more will be put in.
+    /// Returns the collection as a sorted list, which is smaller than a tree, and slow to insert into.
     pub(super) fn settled(self) -> Self {
         match self {
             Self::Listed(_) => self,

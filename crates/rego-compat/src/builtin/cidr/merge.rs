@@ -42,7 +42,7 @@ fn touches(earlier: &Range, later: &Range) -> bool {
     before <= earlier.last
 }
 
-/// The networks that make up a range, from the largest that fits at its beginning.
+/// Returns the networks that make up a range, from the largest that fits at its beginning.
 fn networks_of(range: &Range) -> Vec<Cidr> {
     let wide = !is_v4(range.first);
     let mut networks = Vec::new();

@@ -16,7 +16,7 @@ pub(in crate::builtin) fn certificates(args: &[&Value], meter: &Meter) -> Result
     bytes(args, meter, 200)
 }
 
-/// So many steps for each byte of a text.
+/// Charges a number of steps for each byte of a string.
 fn bytes(args: &[&Value], meter: &Meter, each: u64) -> Result<(), EvalError> {
     arguments(args, meter)?;
     let length = args.iter().enumerate().map(|(index, _)| text_at(args, index).unwrap_or("").len()).sum();

@@ -35,12 +35,12 @@ use crate::builtin::Outcome;
 use crate::builtin::operand::{self, CallError};
 use go_compat::base64::decode as from_base64;
 
-/// Bytes as Go writes them in JSON.
+/// Returns the bytes as Go writes them in JSON.
 fn base64(bytes: &[u8]) -> Value {
     Value::from(BASE64.encode(bytes))
 }
 
-/// A list, which is null to Go while it is empty.
+/// Returns a list, which is null to Go while it is empty.
 fn list_or_null(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::from(items) }
 }
@@ -53,7 +53,7 @@ fn decoded(text: &str) -> Result<Vec<u8>, CallError> {
     from_base64(text.as_bytes()).ok_or_else(|| "illegal base64 data".to_owned())
 }
 
-/// The certificates in a text: PEM, base64 of PEM, or base64 of DER.
+/// Returns the certificates in a text: PEM, base64 of PEM, or base64 of DER.
 fn certificates(text: &str) -> Result<Vec<Certificate>, CallError> {
     if text.starts_with("-----BEGIN") {
         return of_pem(text.as_bytes());
@@ -190,7 +190,7 @@ pub(in crate::builtin) fn parse_certificate_request(args: &[&Value]) -> Outcome 
     answer.into()
 }
 
-/// The keys in a text of PEM, or base64 of that. Blocks of other kinds are passed over.
+/// Returns the keys in a text of PEM, or base64 of that. Blocks of other kinds are passed over.
 fn private_keys(text: &str) -> Result<Vec<PrivateKey>, CallError> {
     let bytes = from_base64(text.as_bytes()).unwrap_or_else(|| text.as_bytes().to_vec());
     let (mut rest, mut keys) = (bytes.as_slice(), Vec::new());
@@ -264,7 +264,7 @@ fn keypair(certificate: &str, key: &str) -> Result<Value, CallError> {
     Ok(fields.into_iter().map(|(name, value)| (Value::from(name), value)).collect::<Object>().into_value())
 }
 
-/// The contents of all blocks that are certificates.
+/// Returns the contents of all blocks that are certificates.
 fn blocks(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     while let Some((block, rest)) = pem::next(bytes) {

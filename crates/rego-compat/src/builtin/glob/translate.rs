@@ -1,6 +1,6 @@
 //! Globs written as Rust's regular expressions.
 
-/// The expression that matches what the glob matches; none where it is not a glob.
+/// Returns the expression that matches what the glob matches; none where it is not a glob.
 pub(super) fn translate(glob: &str, separators: &str) -> Option<String> {
     let (one, any) = if separators.is_empty() {
         ("(?s:.)".to_owned(), "(?s:.)*".to_owned())
@@ -96,7 +96,7 @@ impl Translator<'_> {
     }
 }
 
-/// A character without a second meaning, in a class and outside of one.
+/// Returns a character without a second meaning, in a class and outside of one.
 fn escaped(character: char) -> String {
     if character.is_ascii_alphanumeric() {
         character.to_string()

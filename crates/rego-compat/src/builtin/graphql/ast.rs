@@ -103,7 +103,7 @@ impl Part for Selections {
         written.collect::<crate::value::Array>().into_value()
     }
 
-    /// The library takes whatever can be a field for one, and leaves out what is nothing.
+    /// Reads a node from a value as the library does: it takes every field that it can read, and leaves out empty ones.
     fn read(value: &Value) -> Option<Self> {
         let read = |item: &Value| {
             let field = Field::read(item).map(|field| Selection::Field(Field { comment: None, ..field }));
@@ -157,7 +157,7 @@ record! {
 }
 
 impl Type {
-    /// The name within all lists.
+    /// Returns the name within all lists.
     pub(super) fn inner(&self) -> &str {
         let mut kind = self;
         while let Some(element) = kind.element.as_deref().filter(|_| kind.name.is_empty()) {

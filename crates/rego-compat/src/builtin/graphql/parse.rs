@@ -100,7 +100,7 @@ impl<'m> Parser<'m> {
         if self.name()? == word { Ok(()) } else { Err(Error::Invalid) }
     }
 
-    /// One or more of something in brackets, and the comment before the last; nothing where there are none.
+    /// Parses one or more items in brackets, and the comment before the last; none where there are no brackets.
     fn some<T>(
         &mut self,
         brackets: [char; 2],

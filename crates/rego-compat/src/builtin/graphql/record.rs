@@ -6,10 +6,10 @@ use crate::value::{Array, Object, Value};
 
 /// A part of a syntax tree.
 pub(super) trait Part: Default {
-    /// The part as a value; what is empty is pruned by its owner.
+    /// Returns the part as a value; what is empty is pruned by its owner.
     fn write(&self) -> Value;
 
-    /// The part from a value; none where it is another thing.
+    /// Returns the part from a value; none where it is another thing.
     fn read(value: &Value) -> Option<Self>;
 }
 
@@ -72,14 +72,14 @@ fn is_pruned(value: &Value) -> bool {
     }
 }
 
-/// The object of some fields, and of others that say nothing before a document is validated.
+/// Returns the object of some fields, and of others that say nothing before a document is validated.
 pub(super) fn object(fields: Vec<(&str, Value)>, others: &[(&str, Value)]) -> Value {
     let others = others.iter().map(|(key, value)| (*key, value.clone()));
     let kept = fields.into_iter().chain(others).filter(|(_, value)| !is_pruned(value));
     kept.map(|(key, value)| (Value::from(key), value)).collect::<Object>().into_value()
 }
 
-/// A field of an object; the default where there is none.
+/// Returns a field of an object; the default where there is none.
 pub(super) fn field<T: Part>(pairs: &Object, key: &str) -> Option<T> {
     match pairs.get(&key.into()) {
         None | Some(Value::Null) => Some(T::default()),

@@ -113,7 +113,7 @@ impl Schema {
         Ok(())
     }
 
-    /// The types that the schema says operations begin with.
+    /// Reads the root types of operations that the schema names.
     fn enter(&mut self, document: &SchemaDocument, meter: &Meter) -> Result<(), Error> {
         if document.schema.len() > 1 {
             return Err(Error::Invalid);
@@ -130,7 +130,7 @@ impl Schema {
         Ok(())
     }
 
-    /// A schema that does not say so begins with the types of these names.
+    /// Sets the root types of a schema that names none: `Query`, `Mutation` and `Subscription`.
     fn infer(&mut self, document: &SchemaDocument) {
         if document.schema.is_empty() {
             for (operation, name) in
@@ -166,7 +166,7 @@ impl Schema {
         self.types.get(name)
     }
 
-    /// The definition of what a type is made of.
+    /// Returns the definition of what a type is made of.
     pub(super) fn definition_of(&self, kind: Option<&Type>) -> Option<&Definition> {
         self.types.get(kind?.inner())
     }
@@ -183,7 +183,7 @@ impl Schema {
         self.roots.get(operation).and_then(|name| self.types.get(name))
     }
 
-    /// A field that a query may ask of a type.
+    /// Returns a field that a query may ask of a type.
     pub(super) fn field<'a>(
         &'a self,
         parent: Option<&'a Definition>,

@@ -14,7 +14,7 @@ pub(super) enum Token {
     Comment(String),
 }
 
-/// The tokens of a text; none where a part of it is none.
+/// Returns the tokens of a text; none where a part of it is none.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut lexer = Lexer { rest: text };
     let mut tokens = Vec::new();
@@ -58,7 +58,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Up to a character, or to the end.
+    /// Reads up to a character, or to the end.
     fn until(&mut self, ends: impl Fn(char) -> bool) -> Option<&'t str> {
         let end = self.rest.find(ends).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at_checked(end)?;
@@ -158,7 +158,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// A block without the indentation that its lines share, and without empty lines at either end.
+/// Returns a block without the indentation that its lines share, and without empty lines at either end.
 fn block_text(raw: &str) -> String {
     let blank = |line: &str| line.trim_start_matches([' ', '\t']).is_empty();
     let indent = |line: &&str| line.len().saturating_sub(line.trim_start_matches([' ', '\t']).len());

@@ -62,7 +62,7 @@ fn require(holds: bool) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(Error::Invalid) }
 }
 
-/// A name for a part of a tree that stays where it is.
+/// Returns a name for a part of a tree that stays where it is.
 fn place<T>(part: &T) -> usize {
     std::ptr::from_ref(part).addr()
 }

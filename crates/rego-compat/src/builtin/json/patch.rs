@@ -115,7 +115,7 @@ impl Document {
     }
 }
 
-/// A path, as a text with slashes or as an array of keys.
+/// Returns a path, as a text with slashes or as an array of keys.
 fn steps(path: &Value) -> Result<Vec<Value>, CallError> {
     match path {
         Value::String(text) if text.is_empty() => Ok(Vec::new()),
@@ -131,7 +131,7 @@ fn steps(path: &Value) -> Result<Vec<Value>, CallError> {
     }
 }
 
-/// The place in an array that a key names; `-` is behind the last.
+/// Returns the place in an array that a key names; `-` is behind the last.
 fn place(key: &Value, length: usize) -> Result<usize, CallError> {
     let index = match key {
         Value::String(text) if **text == *"-" => Some(length),

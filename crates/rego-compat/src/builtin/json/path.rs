@@ -48,7 +48,7 @@ pub(in crate::builtin) fn parsed(path: &Value) -> Result<Vec<Value>, CallError> 
     }
 }
 
-/// The paths in one object: null where one ends.
+/// Returns the paths in one object: null where one ends.
 fn tree(paths: &[Vec<Value>]) -> Value {
     let mut root = Value::new_object();
     for path in paths {
@@ -129,7 +129,7 @@ fn removed(value: &Value, tree: Option<&Value>) -> Option<Value> {
     })
 }
 
-/// In a path, an element of an array has its place as a string.
+/// Returns the index of an array element as a path has it: as a string.
 fn index(at: usize) -> Value {
     Value::from(at.to_string())
 }

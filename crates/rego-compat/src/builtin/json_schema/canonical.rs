@@ -6,7 +6,7 @@
 use crate::builtin::json::quote;
 use crate::value::{Number, Value};
 
-/// The text of a value; none where a number is beyond what a float holds, which the library reports for a schema and
+/// Returns the text of a value; none where a number is beyond what a float holds, which the library reports for a schema and
 /// does not survive for a document.
 pub(super) fn text(value: &Value) -> Result<String, String> {
     let mut out = String::new();

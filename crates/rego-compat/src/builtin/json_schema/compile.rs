@@ -1,4 +1,4 @@
-//! Schemas read, keyword by keyword in the library's order: what is wrong first is what is said.
+//! Schemas read, keyword by keyword in the library's order: the first error is reported.
 
 mod combination;
 mod limit;
@@ -66,7 +66,7 @@ impl<'a> Keywords<'a> {
     }
 }
 
-/// The library names the keyword where one would look for the type that was given.
+/// Returns the diagnostic of a keyword of the wrong type; the library names the keyword in the place of the type that was given.
 fn invalid_type(expected: &str, given: &str) -> Error {
     Error::Schema(format!("Invalid type. Expected: {expected}, given: {given}"))
 }
@@ -151,7 +151,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// The schema that a reference leads to, and whether the reference was met before.
+    /// Returns the schema that a reference leads to, and whether the reference was met before.
     fn reference(&mut self, text: &str, draft: Draft) -> Result<(NodeId, bool), Error> {
         let url = Url::parse(text)?;
         let name = url.to_string();
@@ -168,7 +168,7 @@ impl Compiler<'_> {
         Ok((id, false))
     }
 
-    /// The schemas of a list, under a keyword that combines them.
+    /// Returns the schemas of a list, under a keyword that combines them.
     fn all(&mut self, schemas: &[Value], draft: Draft) -> Result<Vec<NodeId>, Error> {
         schemas.iter().map(|schema| self.schema(schema, draft)).collect()
     }

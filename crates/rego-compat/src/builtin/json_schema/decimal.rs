@@ -51,7 +51,7 @@ impl Decimal {
         mine.cmp(&theirs)
     }
 
-    /// Both as whole numbers of the smaller power of ten.
+    /// Returns both as whole numbers of the smaller power of ten.
     fn aligned(&self, other: &Self) -> (BigInt, BigInt) {
         let least = self.exponent.min(other.exponent);
         let scaled = |decimal: &Self| {

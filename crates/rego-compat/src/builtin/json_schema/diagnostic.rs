@@ -19,7 +19,7 @@ impl<'a> Place<'a> {
         Self { name, parent: Some(parent) }
     }
 
-    /// The names from the root on, which itself is told only where there are no others.
+    /// Returns the names from the root on, which itself is told only where there are no others.
     fn field(&self) -> String {
         let mut names = vec![self.name];
         let mut parent = self.parent;
@@ -54,7 +54,7 @@ impl Report {
         self.diagnostics.is_empty()
     }
 
-    /// Something was looked at.
+    /// Counts a check.
     pub(super) const fn passed(&mut self) {
         self.score = self.score.saturating_add(1);
     }

@@ -32,7 +32,7 @@ const DRAFTS: [(&str, Draft, &str); 3] = [
     ("http://json-schema.org/draft-07/schema", Draft::Seven, include_str!("metaschema/draft-07.json")),
 ];
 
-/// The draft that a schema says it is written in, if it is a known one.
+/// Returns the draft that a schema says it is written in, if it is a known one.
 fn declared_draft(schema: &Value) -> Result<Option<Draft>, String> {
     let Value::Object(pairs) = schema else {
         return if matches!(schema, Value::Bool(_)) { Ok(None) } else { Err("schema is invalid".to_owned()) };
@@ -58,7 +58,7 @@ impl Pool {
         Ok((pool, document))
     }
 
-    /// A part of a schema with its references in full. An id counts for all that is in the same object.
+    /// Returns a part of a schema with its references in full. An id counts for all that is in the same object.
     fn collect(&mut self, value: &Value, base: &Url, meter: &Meter) -> Result<Value, Error> {
         meter.spend(4)?;
         meter.check_stack()?;
@@ -113,7 +113,7 @@ impl Pool {
         Ok(value)
     }
 
-    /// The document that a reference leads to.
+    /// Returns the document that a reference leads to.
     pub(super) fn get(&mut self, reference: &Url, meter: &Meter) -> Result<Document, Error> {
         let name = reference.to_string();
         if let Some(document) = self.documents.get(&name) {
@@ -129,7 +129,7 @@ impl Pool {
         Ok(document)
     }
 
-    /// The schemas of the drafts are the only documents there are beside the schema itself.
+    /// Adds the schema of a draft that a reference names; there are no other documents beside the schema itself.
     fn add_metaschema(&mut self, reference: &Url, meter: &Meter) -> Result<&Document, Error> {
         if !is_canonical(reference) {
             return Err(Error::Schema(format!("Reference {reference} must be canonical")));
@@ -148,7 +148,7 @@ impl Pool {
     }
 }
 
-/// A reference beside the id of its schema, whose fragment does not count.
+/// Returns a reference beside the id of its schema, whose fragment does not count.
 fn resolved(base: &Url, reference: &Url) -> Url {
     base.without_fragment().resolve_reference(reference)
 }
@@ -162,7 +162,7 @@ fn is_canonical(url: &Url) -> bool {
     }
 }
 
-/// The part of a document that a JSON pointer names; all of it where the fragment is not a pointer.
+/// Returns the part of a document that a JSON pointer names; all of it where the fragment is not a pointer.
 fn pointed<'a>(document: &'a Value, pointer: &str) -> Result<&'a Value, String> {
     let Some(tokens) = pointer.strip_prefix('/') else { return Ok(document) };
     let mut value = document;

@@ -33,7 +33,7 @@ impl<'a> Validator<'a> {
         self.schema.nodes.get(id).ok_or_else(|| Error::Schema(String::new()))
     }
 
-    /// A report of its own.
+    /// Returns a report of its own.
     fn alone(&self, id: NodeId, value: &Value, place: &Place<'_>) -> Result<Report, Error> {
         let mut report = Report::default();
         self.check(id, value, place, &mut report)?;
@@ -89,7 +89,7 @@ impl<'a> Validator<'a> {
         Ok(())
     }
 
-    /// The type of a value that has none of those asked for.
+    /// Returns the type of a value that has none of those asked for.
     fn wrong_type(&self, node: &Node, value: &Value) -> Result<Option<&'static str>, Error> {
         if node.types.is_empty() {
             return Ok(None);
@@ -106,7 +106,7 @@ impl<'a> Validator<'a> {
         Ok((!node.types.contains(&given)).then_some(given))
     }
 
-    /// `anyOf` and the like.
+    /// Validates `anyOf`, `oneOf`, `allOf`, `not` and the like.
     fn combined(&self, node: &Node, value: &Value, place: &Place<'_>, report: &mut Report) -> Checked {
         self.any_of(node, value, place, report)?;
         self.one_of(node, value, place, report)?;
@@ -201,7 +201,7 @@ impl<'a> Validator<'a> {
         Ok(())
     }
 
-    /// `const`, `enum` and `format`.
+    /// Validates `const`, `enum` and `format`.
     fn common(&self, node: &Node, value: &Value, place: &Place<'_>, report: &mut Report) -> Checked {
         if node.constant.is_some() || node.choices.is_some() {
             self.meter.charge_tree(value)?;
@@ -231,7 +231,7 @@ impl<'a> Validator<'a> {
     }
 }
 
-/// The better of two reports, the first where they are equally good.
+/// Returns the better of two reports, the first where they are equally good.
 fn closer(best: Option<Report>, other: Report) -> Report {
     match best {
         Some(best) if best.score >= other.score => best,

@@ -32,7 +32,7 @@ fn in_object(whole: &Object, part: &Object) -> bool {
     })
 }
 
-/// OPA's search: on a mismatch it goes on one further without looking at what had matched again.
+/// Searches as OPA does: on a mismatch it goes on one further without looking at what had matched again.
 fn in_array(whole: &Array, part: &Array) -> bool {
     if part.len() > whole.len() {
         return false;

@@ -24,7 +24,7 @@ pub(in crate::builtin) fn globs_match(args: &[&Value], meter: &Meter) -> Answer 
     answer(Search { meter }.plain(left, right)?)
 }
 
-/// Both patterns without what they have in common at either end, one token excepted; none where they differ there.
+/// Returns both patterns without what they have in common at either end, one token excepted; none where they differ there.
 fn trimmed<'a>(left: &'a [Token], right: &'a [Token]) -> Option<(&'a [Token], &'a [Token])> {
     let once = |(a, b): &(&Token, &Token)| a.repeat == Repeat::Once && b.repeat == Repeat::Once;
     let mut first = 0usize;

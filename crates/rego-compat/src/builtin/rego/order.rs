@@ -43,14 +43,14 @@ fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     fields.and_then(|fields| fields.get(&Value::from(name))).unwrap_or(&Value::Undefined)
 }
 
-/// By the first elements that differ, else by length.
+/// Compares by the first elements that differ, else by length.
 fn lists(a: &Value, b: &Value, compare: fn(&Value, &Value) -> Ordering) -> Ordering {
     let (Value::Array(a), Value::Array(b)) = (a, b) else { return Ordering::Equal };
     let differing = a.iter().zip(b.iter()).map(|(a, b)| compare(a, b)).find(|order| order.is_ne());
     differing.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// By what they collect, then by their bodies.
+/// Compares comprehensions by their heads, then by their bodies.
 fn comprehensions(a: &Value, b: &Value) -> Ordering {
     let heads = ["key", "value", "term"];
     let differing = heads.iter().filter_map(|head| {

@@ -69,7 +69,7 @@ impl Writer<'_> {
         ])
     }
 
-    /// A name and a key of their own are what OPA keeps of rules from before references in heads: `p`, `p.q := 1`,
+    /// Returns the name and key that OPA keeps of rules from before references in heads: `p`, `p.q := 1`,
     /// `p[x] if …`.
     fn signature<'r>(&self, rule: &'r Rule) -> Result<Signature<'r>, EvalError> {
         let head = &rule.head;
@@ -90,7 +90,7 @@ impl Writer<'_> {
         Ok(Signature { head, name, key, reference: self.terms(&head.path)? })
     }
 
-    /// The arguments; those of an `else` have wildcards of their own, counted from the given number.
+    /// Returns the arguments; those of an `else` have wildcards of their own, counted from the given number.
     fn args(&self, head: &Head, wildcards: Option<u32>) -> Result<Vec<Value>, EvalError> {
         let mut wildcards = wildcards.map(|first| first..);
         let args = head.args.iter().flatten().map(|arg| match &mut wildcards {

@@ -18,7 +18,7 @@ impl Writer<'_> {
         list(literals).map(Value::from)
     }
 
-    /// The body of what holds without one.
+    /// Returns the body of what holds without one.
     pub(super) fn implicit_body(&self) -> Written {
         let holds = self.typed("boolean", Value::Bool(true))?;
         let literal =
@@ -112,7 +112,7 @@ impl Writer<'_> {
 }
 
 impl Literal {
-    /// The constant that the statement is nothing but.
+    /// Returns the constant that the statement is nothing but.
     pub(super) fn constant(&self) -> Option<&Term> {
         match &self.kind {
             LiteralKind::Term(term) if matches!(term.node, Node::Scalar(_)) => Some(term),

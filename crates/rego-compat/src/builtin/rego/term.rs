@@ -37,7 +37,7 @@ impl Writer<'_> {
         self.typed("var", Value::from(name))
     }
 
-    /// The components of a reference that is made of names.
+    /// Returns the components of a reference that is made of names.
     pub(super) fn names<'n>(&self, names: impl Iterator<Item = &'n Name>) -> Written {
         let named = |(place, name): (usize, &Name)| {
             self.typed(if place == 0 { "var" } else { "string" }, Value::from(&**name))
@@ -49,7 +49,7 @@ impl Writer<'_> {
         self.typed("ref", self.names(names.iter())?)
     }
 
-    /// The operator, then the arguments.
+    /// Returns the operator, then the arguments.
     pub(super) fn call(&self, call: &Call) -> Written {
         let operator = std::iter::once_with(|| self.reference(&call.operator));
         list(operator.chain(call.args.iter().map(|arg| self.term(arg)))).map(Value::from)
@@ -69,14 +69,14 @@ impl Writer<'_> {
         Ok(written.unwrap_or(Value::Null))
     }
 
-    /// The call of a builtin that is written otherwise.
+    /// Returns the call of a builtin that is written otherwise.
     pub(super) fn operation(&self, name: &str, args: &[&Term]) -> Written {
         let names: Vec<Name> = name.split('.').map(Name::from).collect();
         let operator = std::iter::once_with(|| self.reference(&names));
         list(operator.chain(args.iter().map(|arg| self.term(arg)))).map(Value::from)
     }
 
-    /// Of elements that are equal the first.
+    /// Writes the elements of a set in order; of equal ones the first.
     fn set(&self, terms: &[Term]) -> Written {
         let mut elements = list(terms.iter().map(|term| self.term(term)))?;
         self.pay_for_order(elements.len())?;
@@ -95,7 +95,7 @@ impl Writer<'_> {
         Ok(Value::from(pairs.collect::<Vec<_>>()))
     }
 
-    /// Each element is compared with as many others as their number has bits.
+    /// Charges for a sort: each element is compared with as many others as their number has bits.
     fn pay_for_order(&self, elements: usize) -> Result<(), EvalError> {
         let bits = usize::BITS.saturating_sub(elements.leading_zeros());
         let comparisons = u64::try_from(elements).unwrap_or(u64::MAX).saturating_mul(u64::from(bits));
@@ -124,7 +124,7 @@ impl Writer<'_> {
         ])
     }
 
-    /// A constant needs no statement around it.
+    /// Writes a part of a template; a constant has no statement around it.
     fn template_part(&self, part: &TemplatePart) -> Written {
         match part {
             TemplatePart::Text(text) => self.typed("string", text.clone()),

@@ -33,7 +33,7 @@ fn any_match(args: &[&Value], fits: fn(&str, &str) -> bool) -> Outcome {
     answer.into()
 }
 
-/// A string, or the strings of an array or a set.
+/// Returns a string, or the strings of an array or a set.
 fn texts<'v>(args: &[&'v Value], index: usize) -> Result<Vec<&'v str>, CallError> {
     match args.get(index).copied() {
         Some(Value::String(text)) => Ok(vec![&**text]),

@@ -29,7 +29,7 @@ impl<'v> State<'v> {
         Ok(value)
     }
 
-    /// A command. What the one before has given becomes its last argument.
+    /// Evaluates a command, whose last argument is the value of the command before.
     fn command(
         &mut self,
         dot: &Item<'v>,
@@ -56,7 +56,7 @@ impl<'v> State<'v> {
         }
     }
 
-    /// The last of some fields with arguments, which only no value takes.
+    /// Returns the last of some fields with arguments, which only no value takes.
     fn method(&self, value: Item<'v>, names: &[&str]) -> Result<Item<'v>, Exit> {
         let (_, receivers) = names.split_last().ok_or(Exit::Error)?;
         match self.fields(value, receivers)? {
@@ -71,7 +71,7 @@ impl<'v> State<'v> {
         variable.map(|(_, value)| value.clone()).ok_or(Exit::Error)
     }
 
-    /// A word as a value.
+    /// Returns a word as a value.
     fn word(&mut self, dot: &Item<'v>, word: &'v Word<'v>) -> Result<Item<'v>, Exit> {
         match word {
             Word::Dot => Ok(dot.clone()),
@@ -96,7 +96,7 @@ impl<'v> State<'v> {
         }
     }
 
-    /// A field of a field. No value has any field, which is not a value; `null` has none.
+    /// Returns a field of a field. No value has any field, which is not a value; `null` has none.
     fn fields(&self, value: Item<'v>, names: &[&str]) -> Result<Item<'v>, Exit> {
         let mut value = value;
         for name in names {
@@ -139,7 +139,7 @@ impl<'v> State<'v> {
         function.run(&values, self)
     }
 
-    /// An argument; the format of `printf` must be a string, and no other.
+    /// Returns an argument; the format of `printf` must be a string, and no other.
     fn argument(
         &mut self,
         dot: &Item<'v>,
@@ -154,7 +154,7 @@ impl<'v> State<'v> {
         Ok(value)
     }
 
-    /// `and` and `or` give the argument that decides, and do not look at those behind it.
+    /// Evaluates `and` and `or`, which return the argument that decides and do not evaluate those behind it.
     fn choose(
         &mut self,
         dot: &Item<'v>,

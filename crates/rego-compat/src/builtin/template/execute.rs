@@ -147,7 +147,7 @@ impl<'v> State<'v> {
         }
     }
 
-    /// One turn of a range, with its variables set.
+    /// Runs one iteration of a range, with its variables set.
     fn turn(&mut self, control: &'v Control<'v>, index: Item<'v>, element: &Item<'v>) -> Result<(), Exit> {
         self.meter.spend(1)?;
         let pipe = &control.pipe;
@@ -180,7 +180,7 @@ impl<'v> State<'v> {
         }
     }
 
-    /// The innermost variable of a name is overwritten.
+    /// Overwrites the innermost variable of a name.
     pub(super) fn assign(&mut self, name: &str, value: Item<'v>) -> Result<(), Exit> {
         self.meter.spend(u64::try_from(self.variables.len() / 8).unwrap_or(u64::MAX))?;
         let variable = self.variables.iter_mut().rev().find(|(known, _)| *known == name);

@@ -151,7 +151,7 @@ fn length<'v>(items: &[Item<'v>]) -> Result<Item<'v>, Exit> {
     Ok(Item::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
-/// An argument as a place up to the end of something.
+/// Returns an argument as a place up to the end of something.
 fn place(item: &Item<'_>, most: usize) -> Result<usize, Exit> {
     let place = match item {
         Item::Int(int) => usize::try_from(*int).ok(),

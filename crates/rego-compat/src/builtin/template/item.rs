@@ -41,14 +41,14 @@ impl<'v> List<'v> {
     }
 }
 
-/// The room of an array that Go's decoder has made item by item.
+/// Returns the room of an array that Go's decoder has made item by item.
 fn room(length: usize) -> usize {
     const DOUBLED: usize = 512;
     if length <= DOUBLED { length.next_power_of_two() } else { length }
 }
 
 impl<'v> Item<'v> {
-    /// A value as it is found within another.
+    /// Returns a value as it is found within another.
     pub(super) fn of(value: &'v Value) -> Self {
         match value {
             Value::Bool(bool) => Self::Bool(*bool),
@@ -72,7 +72,7 @@ impl<'v> Item<'v> {
         !matches!(self, Self::Invalid | Self::Nil)
     }
 
-    /// Everything but zeros, empty ones and nothing.
+    /// Returns true for everything but zeros, empty ones and nothing.
     pub(super) fn is_true(&self) -> bool {
         match self {
             Self::Invalid | Self::Nil => false,
@@ -88,7 +88,7 @@ impl<'v> Item<'v> {
         }
     }
 
-    /// The bytes of a string, of whichever type.
+    /// Returns the bytes of a string, of whichever type.
     pub(super) fn as_string(&self) -> Option<Rc<str>> {
         match self {
             Self::Text(text) => Some(Rc::clone(text)),
@@ -97,7 +97,7 @@ impl<'v> Item<'v> {
         }
     }
 
-    /// The value as Go's `fmt` gets it.
+    /// Returns the value as Go's `fmt` gets it.
     pub(super) fn to_arg(&self) -> Arg {
         Arg::Other(match self {
             Self::Invalid | Self::Nil => Compound::Nil,

@@ -10,7 +10,7 @@ use super::node::{Control, MAIN, Node, Templates, is_empty};
 use super::token::Token;
 use super::{Exit, constant};
 
-/// All templates of a text.
+/// Parses all templates of a text.
 pub(super) fn templates<'t>(tokens: &[Token<'t>], meter: &Meter) -> Result<Templates<'t>, Exit> {
     let mut parser = Parser { tokens, at: 0, scope: Scope::default(), templates: HashMap::new(), meter };
     let main = parser.main()?;
@@ -89,7 +89,7 @@ impl<'t> Parser<'_, 't> {
         if self.take(wanted) { Ok(()) } else { Err(Exit::Error) }
     }
 
-    /// A second template of a name is refused, unless one of both is empty.
+    /// Adds a template; a second one of a name is refused, unless one of both is empty.
     fn add(&mut self, name: String, nodes: Vec<Node<'t>>) -> Result<(), Exit> {
         match self.templates.get(&name) {
             Some(known) if !is_empty(known) => {
@@ -106,7 +106,7 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// The outermost template, between whose parts others are defined.
+    /// Parses the outermost template, between whose parts others are defined.
     fn main(&mut self) -> Result<Vec<Node<'t>>, Exit> {
         let mut nodes = Vec::new();
         while self.peek().is_some() {
@@ -130,7 +130,7 @@ impl<'t> Parser<'_, 't> {
         self.inner(name)
     }
 
-    /// A template within another, up to its end.
+    /// Parses a template within another, up to its end.
     fn inner(&mut self, name: String) -> Result<(), Exit> {
         let outer = std::mem::take(&mut self.scope);
         let (nodes, end) = self.list()?;
@@ -160,7 +160,7 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// A text or an action.
+    /// Parses a text or an action.
     fn step(&mut self) -> Result<Step<'t>, Exit> {
         self.skip_space();
         match self.next() {

@@ -31,7 +31,7 @@ pub(super) enum Token<'t> {
     Dot,
 }
 
-/// The tokens of a text; none where it is not a template.
+/// Returns the tokens of a text; none where it is not a template.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut lexer = Lexer { rest: text, tokens: Vec::new(), depth: 0 };
     while !lexer.rest.is_empty() {
@@ -62,18 +62,18 @@ fn is_word(character: char) -> bool {
     class.is_ok_and(|class| class.regex.is_match(character.encode_utf8(&mut [0; 4])))
 }
 
-/// The text behind `- `.
+/// Returns the text behind `- `.
 fn after_left_trim(text: &str) -> Option<&str> {
     text.strip_prefix('-').and_then(|rest| rest.strip_prefix(is_space))
 }
 
-/// The text behind ` -}}`.
+/// Returns the text behind ` -}}`.
 fn after_right_trim(text: &str) -> Option<&str> {
     text.strip_prefix(is_space).and_then(|rest| rest.strip_prefix("-}}"))
 }
 
 impl<'t> Lexer<'t> {
-    /// Text up to an action, and the action.
+    /// Reads text up to an action, and the action.
     fn text(&mut self) -> Option<()> {
         let (before, action) = match self.rest.split_once("{{") {
             Some((before, action)) => (before, Some(action)),

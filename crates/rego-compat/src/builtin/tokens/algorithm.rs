@@ -34,7 +34,7 @@ pub(super) enum Hash {
 }
 
 impl Algorithm {
-    /// The algorithm of a name that OPA knows.
+    /// Returns the algorithm of a name that OPA knows.
     pub(super) fn named(name: &str) -> Option<Self> {
         if name == "EdDSA" {
             return Some(Self { family: Family::Edwards, hash: Hash::Sha512 });

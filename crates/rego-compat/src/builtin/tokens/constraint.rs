@@ -53,7 +53,7 @@ impl Constraints {
         }
     }
 
-    /// Seconds since 1970 to compare a token's times with.
+    /// Returns the seconds since 1970 to compare a token's times with.
     fn seconds(&self) -> f64 {
         let now =
             || SystemTime::now().duration_since(UNIX_EPOCH).map(|age| age.as_nanos() as f64).unwrap_or(0.0);
@@ -71,7 +71,7 @@ impl Constraints {
         }
     }
 
-    /// The claims that are registered: issuer, audience, and the times between which a token is valid.
+    /// Checks the registered claims: issuer, audience, and the times between which a token is valid.
     fn met_by(&self, payload: &Value) -> Result<bool, CallError> {
         let issuer = field(payload, "iss");
         if !self.issuer.is_empty() && issuer != Some(&Value::from(self.issuer.as_str())) {
@@ -141,7 +141,7 @@ pub(in crate::builtin) fn decode_verify(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// Header and payload of a token that is as required, of the innermost one where tokens are nested.
+/// Returns header and payload of a token that meets the constraints, of the innermost one where tokens are nested.
 fn verified(text: &str, constraints: &Constraints) -> Result<Option<(Value, Value)>, CallError> {
     let mut text = text.to_owned();
     for _ in 0..MOST_NESTED {

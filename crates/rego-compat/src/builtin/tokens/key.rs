@@ -31,7 +31,7 @@ enum Material {
     Other,
 }
 
-/// The keys in a text: one of a PEM block, or those of a JWK or JWK set that have a known algorithm or none.
+/// Returns the keys in a text: one of a PEM block, or those of a JWK or JWK set that have a known algorithm or none.
 pub(super) fn parse(text: &str) -> Result<Vec<Key>, CallError> {
     if !text.contains("-----BEGIN") {
         return json_keys(text);
@@ -72,7 +72,7 @@ fn of_info(info: &SubjectPublicKeyInfo<'_>) -> Material {
     }
 }
 
-/// Big-endian bytes without leading zeros.
+/// Returns big-endian bytes without leading zeros.
 fn unsigned(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().copied().skip_while(|byte| *byte == 0).collect()
 }
@@ -163,7 +163,7 @@ fn rsa_parameters(family: Family, hash: Hash) -> &'static signature::RsaParamete
     }
 }
 
-/// The length of a point tells its curve, which tokens use with one hash.
+/// Reads the curve of a point from its length; tokens use each curve with one hash.
 fn elliptic(point: &[u8], hash: Hash, signed: &[u8], signature: &[u8]) -> bool {
     let verified = |curve| UnparsedPublicKey::new(curve, point).verify(signed, signature).is_ok();
     match (point.len(), hash) {

@@ -110,7 +110,7 @@ fn elliptic(signed: &[u8], hash: Hash, bytes: &dyn Fn(&'static str) -> Option<Ve
     Some(pair.sign(&random, signed).ok()?.as_ref().to_vec())
 }
 
-/// A signature on P-521.
+/// Returns a signature on P-521.
 fn largest(signed: &[u8], secret: &[u8]) -> Option<Vec<u8>> {
     const WIDTH: usize = 66;
     let zeros = std::iter::repeat_n(0, WIDTH.saturating_sub(secret.len()));

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// The order of keys: letters after anything else, and digits by the numbers they are.
+/// Returns the order of keys: letters after anything else, and digits by the numbers they are.
 pub(super) fn natural(a: &str, b: &str) -> Ordering {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut digits = false;

@@ -118,7 +118,7 @@ pub(super) const fn is_break(character: char) -> bool {
     matches!(character, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Four bytes of UTF-8 are never printable to the encoder.
+/// Returns true if the encoder takes a character for printable; it takes none of four bytes of UTF-8 for it.
 pub(super) const fn is_printable(character: char) -> bool {
     matches!(character, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
         && character != '\u{feff}'

@@ -13,7 +13,7 @@ use crate::builtin::operand::{CallError, EXCESS};
 /// Deeper values are a risk to the stack of the code that walks them.
 const OPTIONS: Options = Options { version: Version::V3, max_depth: 500 };
 
-/// The first document of a string whose other documents are well-formed.
+/// Returns the first document of a string whose other documents are well-formed.
 pub(super) fn first_document(text: &str) -> Result<Value, CallError> {
     let documents = yaml::documents(text, &OPTIONS).map_err(|error| match error {
         yaml::Error::TooLarge { .. } => EXCESS.to_owned(),

@@ -196,7 +196,7 @@ impl Writer {
     }
 }
 
-/// A text as the encoder finds it, which reads it from JSON first: a few characters are not allowed in YAML, or are
+/// Returns a text as the encoder finds it, which reads it from JSON first: a few characters are not allowed in YAML, or are
 /// line breaks in it.
 fn reread(text: &str) -> Result<Cow<'_, str>, CallError> {
     let odd = |character| matches!(character, '\u{7f}'..='\u{9f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');

@@ -1,4 +1,4 @@
-//! Types of terms, and what a term's type tells of the variables in it.
+//! Types of terms, and the types that follow from them for the variables in a term.
 
 use crate::value::Value;
 
@@ -9,7 +9,7 @@ use super::super::types::{ANY, Type, is_nil, or, select, unifies, values};
 use super::Checker;
 
 impl Checker<'_> {
-    /// The type of a term, as far as it is known.
+    /// Returns the type of a term, as far as it is known.
     pub(super) fn type_of(&mut self, operand: &Operand) -> Option<Type> {
         match operand {
             Operand::Const(value) => Some(Type::of_value(value)),
@@ -80,7 +80,7 @@ impl Checker<'_> {
         self.unify_both(a, type_a, b, type_b)
     }
 
-    /// Nothing is known of either side: whatever is in the pattern may be anything, and so is the variable.
+    /// Gives the variables of a pattern, and the variable on the other side, the type `any`: nothing is known of either side.
     fn spread(&mut self, pattern: &Operand, variable: &Operand) -> bool {
         let any = self.unify_one(pattern, Some(&ANY), false);
         let made = self.type_of(pattern);

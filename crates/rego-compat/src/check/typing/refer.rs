@@ -9,7 +9,7 @@ use super::super::types::{ANY, Type, is_nil, keys, select, unifies, values};
 use super::Checker;
 
 impl Checker<'_> {
-    /// The type of what a reference refers to.
+    /// Returns the type of what a reference refers to.
     pub(super) fn reference_type(&mut self, reference: &Reference) -> Option<Type> {
         let (base, rest) = self.base_type(reference)?;
         rest.iter().try_fold(base, |of, part| match part {
@@ -18,7 +18,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The type a reference starts from, and what is left of its path.
+    /// Returns the type a reference starts from, and what is left of its path.
     fn base_type<'r>(&mut self, reference: &'r Reference) -> Option<(Type, &'r [Operand])> {
         match reference.root {
             Root::Input => Some((ANY, &reference.path)),
@@ -48,7 +48,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of everything at and below a node.
+    /// Returns the type of everything at and below a node.
     fn extent(&mut self, node: &Node) -> Type {
         if let Some(group) = node.group {
             return self.groups.get(group).cloned().flatten().unwrap_or(ANY);
@@ -176,7 +176,7 @@ impl Checker<'_> {
         reference.root == Root::Data && found.is_some_and(|group| matches!(group.kind, Kind::Function { .. }))
     }
 
-    /// The type one step further, or `None` where the step is an error or unknown.
+    /// Returns the type one step further, or `None` where the step is an error or unknown.
     fn check_part(&mut self, of: &Type, part: &Operand, at: Pos) -> Option<Type> {
         let wanted = keys(Some(of));
         if of.is_empty_collection() || wanted.is_none() {

@@ -24,7 +24,7 @@ impl Vars {
         self.changes.push((slot, before));
     }
 
-    /// The variable may be anything, unless more is known.
+    /// Gives a variable the type `any`, unless it has a type.
     pub(super) fn default_to_any(&mut self, slot: Slot) {
         if !self.types.contains_key(&slot) {
             self.insert(slot, ANY);

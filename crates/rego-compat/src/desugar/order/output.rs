@@ -5,7 +5,7 @@ use crate::ir::{Action, Operand, Reference, Root, Statement};
 use super::slots::SlotSet;
 use super::vars::all_vars;
 
-/// Variables the statement makes safe, given those that are.
+/// Returns the variables the statement makes safe, given those that are.
 pub(super) fn outputs(statement: &Statement, safe: &SlotSet) -> SlotSet {
     let mut made = SlotSet::default();
     if statement.negated {
@@ -119,7 +119,7 @@ fn unify_outputs(left: &Operand, right: &Operand, assigned: bool, safe: &SlotSet
     made.union(&unified);
 }
 
-/// One round of propagating values between the two sides; repeated until nothing changes.
+/// Propagates values between the two sides once; repeated until nothing changes.
 fn unify(a: &Operand, b: &Operand, safe: &SlotSet, unified: &mut SlotSet) {
     use Operand::{Array, Collect, Const, Object, Ref, Set, Var};
     let known = |slot: u32, unified: &SlotSet| safe.contains(slot) || unified.contains(slot);

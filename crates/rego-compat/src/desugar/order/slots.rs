@@ -92,7 +92,7 @@ impl SlotSet {
         self.high.iter().fold(self.low.count_ones(), |sum, word| sum.saturating_add(word.count_ones()))
     }
 
-    /// The slots in ascending order.
+    /// Returns the slots in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
         let words = (0..).zip(std::iter::once(&self.low).chain(&self.high));
         words.filter(|(_, word)| **word != 0).flat_map(|(index, word)| {

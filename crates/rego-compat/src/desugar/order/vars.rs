@@ -4,7 +4,7 @@ use crate::ir::{Action, CollectKind, Operand, Root, Slot, Statement};
 
 use super::slots::SlotSet;
 
-/// Every variable of a term outside comprehensions.
+/// Adds every variable of a term outside comprehensions.
 pub(crate) fn all_vars(operand: &Operand, found: &mut SlotSet) {
     each_var(operand, &mut |slot| found.insert(slot));
 }
@@ -29,7 +29,7 @@ fn each_var(operand: &Operand, visit: &mut dyn FnMut(Slot)) {
     }
 }
 
-/// Variables a statement mentions, not those only bodies inside it mention.
+/// Adds the variables that a statement mentions, not those that only bodies inside it mention.
 pub(crate) fn visible_vars(statement: &Statement, found: &mut SlotSet) {
     each_operand(statement, &mut |operand| all_vars(operand, found));
     match &statement.action {
@@ -57,7 +57,7 @@ fn each_operand<'a>(statement: &'a Statement, visit: &mut dyn FnMut(&'a Operand)
     statement.with.iter().for_each(|with| visit(&with.value));
 }
 
-/// A body without braces shares the scope around it, but for what it computes and uses only itself.
+/// Adds the variables of a body without braces, which shares the scope around it, without those that only it computes and uses.
 fn implicit_vars(body: &[Statement], found: &mut SlotSet) {
     let mut own: Vec<SlotSet> = Vec::new();
     let mut bound = SlotSet::default();
@@ -84,7 +84,7 @@ fn implicit_vars(body: &[Statement], found: &mut SlotSet) {
     }
 }
 
-/// Variables that bodies inside a statement mention.
+/// Adds the variables that bodies inside a statement mention.
 pub(super) fn closure_vars(statement: &Statement, found: &mut SlotSet) {
     each_operand(statement, &mut |operand| operand_closures(operand, found));
     match &statement.action {
@@ -138,7 +138,7 @@ fn operand_closures(operand: &Operand, found: &mut SlotSet) {
     }
 }
 
-/// Variables that have values once the statement holds.
+/// Adds the variables that have values once the statement holds.
 pub(crate) fn bound_by(statement: &Statement, bound: &mut SlotSet) {
     if !statement.negated
         && !matches!(statement.action, Action::Not { .. } | Action::And(..) | Action::Or(..))

@@ -40,7 +40,7 @@ fn computed(
     Some(float(&Float::of(a)?, &Float::of(b)?).to_number())
 }
 
-/// The quotient: whole where it divides evenly, though a zero divided is one of floats and has their sign.
+/// Returns the quotient: whole where it divides evenly, though a zero divided is one of floats and has their sign.
 pub(crate) fn over(a: &Number, b: &Number) -> Option<Number> {
     if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64())
         && a != 0
@@ -70,7 +70,7 @@ pub(crate) fn absolute(number: &Number) -> Option<Number> {
     unary(number, i64::checked_abs, Float::absolute)
 }
 
-/// The nearest whole number, halves away from zero.
+/// Returns the nearest whole number, halves away from zero.
 pub(crate) fn round(number: &Number) -> Option<Number> {
     unary(number, Some, |float| {
         let moved =
@@ -79,7 +79,7 @@ pub(crate) fn round(number: &Number) -> Option<Number> {
     })
 }
 
-/// OPA adds one to what is left without its fraction unless that is negative: `ceil(-0.5)` is 1.
+/// Rounds up as OPA does, which adds one to what is left without its fraction unless that is negative: `ceil(-0.5)` is 1.
 pub(crate) fn ceil(number: &Number) -> Option<Number> {
     unary(number, Some, |float| {
         let cut = Float::integer(&float.truncated());
@@ -87,7 +87,7 @@ pub(crate) fn ceil(number: &Number) -> Option<Number> {
     })
 }
 
-/// OPA takes one off what is left without its fraction if that is negative: `floor(-0.5)` is 0.
+/// Rounds down as OPA does, which takes one off what is left without its fraction if that is negative: `floor(-0.5)` is 0.
 pub(crate) fn floor(number: &Number) -> Option<Number> {
     unary(number, Some, |float| {
         let cut = Float::integer(&float.truncated());
@@ -102,7 +102,7 @@ fn unary(number: &Number, small: fn(i64) -> Option<i64>, float: fn(Float) -> Flo
     Some(float(Float::of(number)?).to_number())
 }
 
-/// The sum of numbers: exact if all are whole.
+/// Returns the sum of numbers: exact if all are whole.
 pub(crate) fn sum(numbers: &[&Number]) -> Option<Number> {
     let small = numbers.iter().try_fold(0_i64, |sum, number| sum.checked_add(number.as_i64()?));
     if let Some(sum) = small {
@@ -117,7 +117,7 @@ pub(crate) fn sum(numbers: &[&Number]) -> Option<Number> {
     Some(floats.try_fold(zero, |sum, float| Some(sum.plus(&float?)))?.to_number())
 }
 
-/// The product of numbers: exact if all are whole. OPA starts from a float of 53 bits, which stays one.
+/// Returns the product of numbers: exact if all are whole. OPA starts from a float of 53 bits, which stays one.
 pub(crate) fn product(numbers: &[&Number]) -> Option<Number> {
     let one = BigInt::from(1);
     let whole = numbers.iter().try_fold(one, |product, number| Some(product * number.to_integer()?));

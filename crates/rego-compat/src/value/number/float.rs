@@ -39,12 +39,12 @@ impl Float {
         Self { negative: number < 0, mantissa, exponent: 0, precision }
     }
 
-    /// A half.
+    /// Returns a half.
     pub(crate) fn half() -> Self {
         Self { negative: false, mantissa: BigUint::from(1_u8), exponent: -1, precision: 53 }
     }
 
-    /// A whole number, exactly.
+    /// Returns a whole number, exactly.
     pub(crate) fn integer(number: &BigInt) -> Self {
         let mantissa = number.magnitude().clone();
         let precision = mantissa.bits().max(PRECISION);
@@ -79,7 +79,7 @@ impl Float {
         self.negative
     }
 
-    /// The power of two just above the number; none for zero.
+    /// Returns the power of two just above the number; none for zero.
     pub(crate) fn magnitude(&self) -> Option<i64> {
         (!self.is_zero()).then(|| self.exponent.saturating_add(self.mantissa.bits().cast_signed()))
     }
@@ -122,7 +122,7 @@ impl Float {
         product.rounded()
     }
 
-    /// The quotient; the divisor is not zero.
+    /// Returns the quotient; the divisor is not zero.
     pub(crate) fn over(&self, other: &Self) -> Self {
         // Two bits more than are wanted: one for rounding, and one because the first may be a zero.
         let wanted = self.precision.saturating_add(other.mantissa.bits()).saturating_add(2);
@@ -158,7 +158,7 @@ impl Float {
         self.plus(&other.negated())
     }
 
-    /// The number without its fraction.
+    /// Returns the number without its fraction.
     pub(crate) fn truncated(&self) -> BigInt {
         let bits = self.exponent.unsigned_abs();
         let magnitude = if self.exponent < 0 { &self.mantissa >> bits } else { &self.mantissa << bits };
@@ -180,14 +180,14 @@ impl Float {
         if self.negative { -float } else { float }
     }
 
-    /// The number with its shortest text: whole ones without an exponent (`builtins.FloatToNumber`).
+    /// Returns the number with its shortest text: whole ones without an exponent (`builtins.FloatToNumber`).
     pub(crate) fn to_number(&self) -> Number {
         let digits = self.shortest();
         let text = if self.is_whole() { digits.plain() } else { digits.general() };
         Number::spelled(&if self.negative { format!("-{text}") } else { text })
     }
 
-    /// The fewest digits that lie closer to the number than to its neighbours.
+    /// Returns the fewest digits that lie closer to the number than to its neighbours.
     fn shortest(&self) -> Digits {
         if self.is_zero() {
             return Digits { digits: Vec::new(), point: 0 };
@@ -218,7 +218,7 @@ impl Float {
     }
 }
 
-/// Five to a power, in a float of the given precision and with Go's intermediate roundings.
+/// Returns five to a power, in a float of the given precision and with Go's intermediate roundings.
 fn five_to(power: u64, precision: u64) -> Float {
     let five = |power: u64, precision| Float {
         negative: false,
@@ -246,7 +246,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// The exact digits of a mantissa times a power of two.
+    /// Returns the exact digits of a mantissa times a power of two.
     fn of(mantissa: &BigUint, exponent: i64) -> Self {
         let power = u32::try_from(exponent.unsigned_abs()).unwrap_or(u32::MAX);
         let (integer, shift) = if exponent < 0 {
@@ -299,7 +299,7 @@ impl Digits {
         digits.iter().map(|digit| char::from(digit.saturating_add(b'0'))).collect()
     }
 
-    /// Without an exponent.
+    /// Writes the number without an exponent.
     fn plain(&self) -> String {
         let count = self.digits.len();
         match usize::try_from(self.point) {
@@ -316,7 +316,7 @@ impl Digits {
         }
     }
 
-    /// With an exponent below -4 and from 6 on, as Go's `%g` without a precision has it.
+    /// Writes the number with an exponent below -4 and from 6 on, as Go's `%g` without a precision does.
     fn general(&self) -> String {
         let exponent = self.point.saturating_sub(1);
         if (-4..6).contains(&exponent) {
@@ -330,7 +330,7 @@ impl Digits {
 }
 
 impl Spelling {
-    /// The nearest binary float, if there is a finite one.
+    /// Returns the nearest binary float, if there is a finite one.
     pub(crate) fn to_f64(&self) -> Option<f64> {
         let float = if self.hexadecimal {
             Float::read(self).to_f64()

@@ -20,7 +20,7 @@ pub(crate) struct Spelling {
     pub(crate) hexadecimal: bool,
 }
 
-/// The number in a plain spelling, such as the one Rust prints.
+/// Returns the number in a plain spelling, such as the one Rust prints.
 pub(super) fn plain(text: &str) -> Option<i64> {
     match text.as_bytes() {
         [b'0'] => Some(0),
@@ -29,7 +29,7 @@ pub(super) fn plain(text: &str) -> Option<i64> {
     }
 }
 
-/// A whole number of at most 19 characters behind its sign. Zeros may follow a point (`util.Atoi64`).
+/// Returns a whole number of at most 19 characters behind its sign. Zeros may follow a point (`util.Atoi64`).
 pub(super) fn whole(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || digits.len() > 19 {
@@ -76,7 +76,7 @@ impl Spelling {
         BigUint::parse_bytes(self.digits.as_bytes(), radix).unwrap_or_default()
     }
 
-    /// Powers of ten and of two that the mantissa is multiplied with.
+    /// Returns the powers of ten and of two that the mantissa is multiplied with.
     pub(crate) fn powers(&self) -> (i64, i64) {
         if self.hexadecimal {
             (0, self.exponent.saturating_sub(self.fraction.saturating_mul(4)))
@@ -85,7 +85,7 @@ impl Spelling {
         }
     }
 
-    /// The number, if it is whole.
+    /// Returns the number, if it is whole.
     pub(super) fn to_integer(&self) -> Option<BigInt> {
         let magnitude = if self.hexadecimal {
             let (mantissa, (_, two)) = (self.mantissa(), self.powers());
@@ -104,7 +104,7 @@ impl Spelling {
         Some(BigInt::from_biguint(if self.negative { Sign::Minus } else { Sign::Plus }, magnitude))
     }
 
-    /// The number's digits without zeros at either end.
+    /// Returns the number's digits without zeros at either end.
     pub(super) fn decimal(&self) -> Decimal {
         if self.hexadecimal {
             return self.hexadecimal_decimal();

@@ -20,7 +20,7 @@ pub(super) struct Alternatives {
     pub(super) uris: Vec<Url>,
 }
 
-/// A text in ASCII.
+/// Returns a text in ASCII.
 pub(super) fn ascii(bytes: &[u8]) -> Result<String, CallError> {
     if bytes.is_ascii() {
         return Ok(bytes.iter().map(|byte| char::from(*byte)).collect());
@@ -28,7 +28,7 @@ pub(super) fn ascii(bytes: &[u8]) -> Result<String, CallError> {
     Err("x509: a name is malformed".to_owned())
 }
 
-/// An address as Go writes it; one of version 4 is one however it is held.
+/// Returns an address as Go writes it; one of version 4 is one however it is held.
 pub(super) fn address(bytes: &[u8]) -> String {
     let address = match (<[u8; 4]>::try_from(bytes), <[u8; 16]>::try_from(bytes)) {
         (Ok(four), _) => IpAddr::V4(Ipv4Addr::from(four)),
@@ -90,7 +90,7 @@ impl Alternatives {
     }
 }
 
-/// Go's own structure of a URL, as its JSON encoder writes it.
+/// Returns Go's structure of a URL, as its JSON encoder writes it.
 fn url_fields(url: &Url) -> Value {
     let text = |bytes: &[u8]| Value::from(utf8::lossy(bytes));
     let raw = |raw: &Option<String>| Value::from(raw.clone().unwrap_or_default());

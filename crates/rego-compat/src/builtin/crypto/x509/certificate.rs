@@ -38,7 +38,7 @@ fn malformed(part: &str) -> CallError {
 }
 
 impl Certificate {
-    /// All the certificates that are one after the other in some bytes.
+    /// Returns all the certificates that are one after the other in some bytes.
     pub(super) fn read_all(bytes: &[u8]) -> Result<Vec<Self>, CallError> {
         let (mut reader, mut found) = (Reader(bytes), Vec::new());
         while !reader.is_empty() {
@@ -97,7 +97,7 @@ impl Certificate {
         })
     }
 
-    /// The certificate as JSON; `URIStrings` are OPA's own.
+    /// Returns the certificate as JSON; `URIStrings` are OPA's own.
     pub(super) fn to_value(&self, with_uri_texts: bool) -> Value {
         let mut fields = self.fields.clone();
         if with_uri_texts {
@@ -107,14 +107,14 @@ impl Certificate {
     }
 }
 
-/// The content of a list that is all there is.
+/// Returns the content of a list that is all there is.
 fn alone(raw: &[u8]) -> Result<Reader<'_>, CallError> {
     let mut outer = Reader(raw);
     let content = outer.read(der::SEQUENCE)?;
     if outer.is_empty() { Ok(content) } else { Err("x509: trailing data".to_owned()) }
 }
 
-/// A name, and its bytes.
+/// Returns a name, and its bytes.
 fn name<'d>(body: &mut Reader<'d>) -> Result<(&'d [u8], Name), CallError> {
     let raw = body.element(der::SEQUENCE)?.raw;
     Ok((raw, Name::read(Reader(raw), Values::Texts)?))
@@ -125,7 +125,7 @@ fn serial(body: &mut Reader<'_>) -> Result<BigInt, CallError> {
     if serial.sign() == Sign::Minus { Err("x509: negative serial number".to_owned()) } else { Ok(serial) }
 }
 
-/// The algorithm of the signature, which stands inside and outside of what is signed.
+/// Returns the algorithm of the signature, which stands inside and outside of what is signed.
 fn algorithm(body: &mut Reader<'_>, input: &mut Reader<'_>) -> Result<Algorithm, CallError> {
     let inner = body.read(der::SEQUENCE)?;
     if inner.0 != input.read(der::SEQUENCE)?.0 {
@@ -151,7 +151,7 @@ fn version(body: &mut Reader<'_>) -> Result<i64, CallError> {
     }
 }
 
-/// The extensions of a certificate of version 3, each once.
+/// Returns the extensions of a certificate of version 3, each once.
 fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'d>>, CallError> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     if version > 1 {

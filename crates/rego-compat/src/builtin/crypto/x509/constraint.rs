@@ -32,7 +32,7 @@ fn invalid() -> CallError {
 }
 
 impl Constraints {
-    /// The constraints, and whether all kinds of names in them are known.
+    /// Returns the constraints, and whether all kinds of names in them are known.
     pub(super) fn read(mut value: Reader<'_>, critical: bool) -> Result<(Self, bool), CallError> {
         let mut top = value.read(der::SEQUENCE)?;
         let (permitted, excluded) = (top.optional(der::wrapped(0))?, top.optional(der::wrapped(1))?);
@@ -109,7 +109,7 @@ fn domain(bytes: &[u8]) -> Result<String, CallError> {
     if is_domain(bytes, true) { Ok(text) } else { Err(invalid()) }
 }
 
-/// An address and a mask, which is ones and then zeros.
+/// Returns an address and a mask, which is ones and then zeros.
 fn network(bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>), CallError> {
     let (ip, mask) = bytes.split_at_checked(bytes.len() / 2).ok_or_else(invalid)?;
     let mut rest = mask.iter().skip_while(|byte| **byte == 0xff);

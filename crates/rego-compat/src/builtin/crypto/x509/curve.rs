@@ -18,7 +18,7 @@ pub(in super::super) enum Curve {
 }
 
 impl Curve {
-    /// The curve of an object identifier.
+    /// Returns the curve of an object identifier.
     pub(super) fn of(identifier: &[u32]) -> Option<Self> {
         match identifier {
             [1, 3, 132, 0, 33] => Some(Self::P224),
@@ -39,7 +39,7 @@ impl Curve {
         }
     }
 
-    /// The curve's name in a JSON web key, if it has one there.
+    /// Returns the curve's name in a JSON web key, if it has one there.
     pub(super) const fn web_name(self) -> Option<&'static str> {
         match self {
             Self::P224 => None,
@@ -62,7 +62,7 @@ impl Curve {
         }
     }
 
-    /// The uncompressed point of a private key; none if that is zero or too large.
+    /// Returns the uncompressed point of a private key; none if that is zero or too large.
     pub(super) fn public(self, private: &[u8]) -> Option<Vec<u8>> {
         macro_rules! point {
             ($curve:ty) => {{

@@ -14,7 +14,7 @@ pub(super) const GENERALIZED_TIME: u8 = 0x18;
 pub(super) const SEQUENCE: u8 = 0x30;
 pub(super) const SET: u8 = 0x31;
 
-/// The tag of a field that its number tells apart.
+/// Returns the tag of a field that its number tells apart.
 pub(super) const fn field(number: u8) -> u8 {
     0x80 | number
 }
@@ -60,7 +60,7 @@ impl<'d> Reader<'d> {
         Ok(Element { tag, content: raw.get(header..).unwrap_or_default(), raw })
     }
 
-    /// The lengths of the next element's content, and of what is before it.
+    /// Returns the lengths of the next element's content, and of what is before it.
     fn header(&self) -> Option<(usize, usize)> {
         let (tag, first) = (self.0.first()?, *self.0.get(1)?);
         if tag & 0x1f == 0x1f {
@@ -154,7 +154,7 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// The numbers of an object identifier, each of at most 31 bits.
+/// Returns the numbers of an object identifier, each of at most 31 bits.
 pub(super) fn identifier(bytes: &[u8]) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     let (mut number, mut begun) = (0u32, false);
@@ -179,7 +179,7 @@ pub(super) fn identifier(bytes: &[u8]) -> Option<Vec<u32>> {
 }
 
 impl Bits<'_> {
-    /// The bytes with the padding moved to the front.
+    /// Returns the bytes with the padding moved to the front.
     pub(super) fn right_aligned(&self) -> Vec<u8> {
         let (mut carry, shift) = (0u8, u32::from(self.padding));
         let mut out = Vec::with_capacity(self.bytes.len());

@@ -98,7 +98,7 @@ impl Extensions {
         Ok(all)
     }
 
-    /// Reads an extension; whether all of it was understood.
+    /// Reads an extension; returns true if all of it was understood.
     fn take(&mut self, extension: &Extension<'_>) -> Result<bool, CallError> {
         let mut value = Reader(extension.value);
         match extension.id.as_slice() {
@@ -180,7 +180,7 @@ impl Extensions {
         Ok(())
     }
 
-    /// Go's fields of a certificate that come from its extensions.
+    /// Returns Go's fields of a certificate that come from its extensions.
     pub(super) fn fields(&self) -> Vec<(&'static str, Value)> {
         let identifiers = |ids: &[Vec<u32>]| list_or_null(ids.iter().map(|id| identifier(id)).collect());
         let key = |key: &Option<Vec<u8>>| key.as_deref().map_or(Value::Null, base64);
@@ -278,7 +278,7 @@ fn mapping((issuer, subject): &Mapping) -> Value {
     fields.into_iter().map(|(name, id)| (Value::from(name), Value::from(id))).collect::<Object>().into_value()
 }
 
-/// An identifier as people write it; its numbers may be of any size.
+/// Returns an identifier as people write it; its numbers may be of any size.
 fn dotted(bytes: &[u8]) -> String {
     let mut numbers: Vec<String> = Vec::new();
     let mut number = BigUint::ZERO;
@@ -298,7 +298,7 @@ fn dotted(bytes: &[u8]) -> String {
     numbers.join(".")
 }
 
-/// Go's number of a usage.
+/// Returns Go's number of a usage.
 fn usage(id: &[u32]) -> Option<i64> {
     Some(match id {
         [2, 5, 29, 37, 0] => 0,

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// An address of version 4 or 6; one of version 4 is one however it is held.
+/// Returns an address of version 4 or 6; one of version 4 is one however it is held.
 pub(super) fn address(bytes: &[u8]) -> Option<IpAddr> {
     let four = <[u8; 4]>::try_from(bytes).map(|four| IpAddr::V4(Ipv4Addr::from(four))).ok();
     four.or_else(|| <[u8; 16]>::try_from(bytes).map(|six| Ipv6Addr::from(six).to_canonical()).ok())

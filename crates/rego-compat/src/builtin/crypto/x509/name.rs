@@ -70,7 +70,7 @@ pub(super) fn type_and_value(kind: &[u32], value: &Value) -> Value {
     Object::of(pairs.into()).into_value()
 }
 
-/// An identifier and a value.
+/// Returns an identifier and a value.
 pub(super) fn attribute(mut pair: Reader<'_>, values: Values) -> Result<(Vec<u32>, Value), CallError> {
     let kind = pair.identifier()?;
     let element = pair.any()?;
@@ -112,7 +112,7 @@ fn text(tag: u8, content: &[u8]) -> Result<String, CallError> {
     text.ok_or_else(|| "x509: invalid RDNSequence: invalid attribute value".to_owned())
 }
 
-/// BMPString: two bytes for each character, none of them half of another.
+/// Reads a BMPString: two bytes for each character, without surrogate pairs.
 fn basic_plane(content: &[u8]) -> Option<String> {
     let content =
         content.strip_suffix(&[0, 0]).filter(|_| content.len().is_multiple_of(2)).unwrap_or(content);
@@ -130,7 +130,7 @@ fn basic_plane(content: &[u8]) -> Option<String> {
     units.map(character).collect()
 }
 
-/// A whole number as JSON.
+/// Returns a whole number as JSON.
 pub(super) fn number(number: &BigInt) -> Value {
     Value::Number(Number::from(number))
 }

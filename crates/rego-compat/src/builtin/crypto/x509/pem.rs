@@ -19,7 +19,7 @@ fn last_position(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
     bytes.windows(pattern.len()).rposition(|window| window == pattern)
 }
 
-/// A line without its end and blanks before that, and what follows.
+/// Returns a line without its end and blanks before that, and what follows.
 fn line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (line, rest) = match position(bytes, b"\n") {
         Some(end) => {
@@ -33,7 +33,7 @@ fn line(bytes: &[u8]) -> (&[u8], &[u8]) {
     (line.get(..end).unwrap_or_default(), rest)
 }
 
-/// The next block, and what follows it; none if there is no further one.
+/// Returns the next block, and what follows it; none if there is no further one.
 pub(super) fn next(bytes: &[u8]) -> Option<(Block, &[u8])> {
     let mut rest = bytes;
     loop {
@@ -47,7 +47,7 @@ pub(super) fn next(bytes: &[u8]) -> Option<(Block, &[u8])> {
     }
 }
 
-/// The block between the last beginning before an end, and that end.
+/// Returns the block between the last beginning before an end, and that end.
 fn block<'b>(before: &'b [u8], trailer: &'b [u8]) -> Option<(Block, &'b [u8])> {
     let begin = last_position(before, BEGIN)?;
     let at_line = begin.checked_sub(1).is_none_or(|last| before.get(last) == Some(&b'\n'));

@@ -31,7 +31,7 @@ struct Names<'c> {
 }
 
 impl<'c> Names<'c> {
-    /// None where a name cannot be compared.
+    /// Reads the names of a certificate; `None` where one cannot be compared.
     fn of(certificate: &'c Certificate) -> Option<Self> {
         let names = &certificate.extensions.alternatives;
         let domains = names.uris.iter().map(|uri| domain_of(&uri.host)).collect::<Option<Vec<_>>>()?;
@@ -71,7 +71,7 @@ impl<'c> Names<'c> {
     }
 }
 
-/// The name in an address's host; none if it is empty or a number.
+/// Returns the name in an address's host; none if it is empty or a number.
 fn domain_of(host: &[u8]) -> Option<String> {
     let host = String::from_utf8(host.to_vec()).ok()?.to_lowercase();
     let name = match host.rsplit_once(':') {

@@ -45,7 +45,7 @@ fn is_self_issued(certificate: &Certificate) -> bool {
     certificate.raw_issuer == certificate.raw_subject
 }
 
-/// The policies that hold with one more certificate.
+/// Returns the policies that hold with one more certificate.
 fn below(leaves: Leaves, certificate: &Certificate, counters: &Counters, last: bool) -> Leaves {
     let policies = certificate.extensions.policies.as_ref().filter(|policies| !policies.is_empty());
     let (parents, policies) = (leaves?, policies?);

@@ -48,7 +48,7 @@ fn invalid() -> CallError {
 }
 
 impl PrivateKey {
-    /// `RSA PRIVATE KEY`.
+    /// Reads `RSA PRIVATE KEY` (PKCS #1).
     pub(super) fn pkcs1(raw: &[u8]) -> Result<Self, CallError> {
         let mut outer = Reader(raw);
         let mut list = outer.read(der::SEQUENCE)?;
@@ -70,7 +70,7 @@ impl PrivateKey {
             .ok_or_else(invalid)
     }
 
-    /// `PRIVATE KEY`.
+    /// Reads `PRIVATE KEY` (PKCS #8).
     pub(super) fn pkcs8(raw: &[u8]) -> Result<Self, CallError> {
         let mut list = Reader(raw).read(der::SEQUENCE)?;
         list.small(der::INTEGER)?;
@@ -94,7 +94,7 @@ impl PrivateKey {
         }
     }
 
-    /// `EC PRIVATE KEY`.
+    /// Reads `EC PRIVATE KEY` (SEC 1).
     pub(super) fn sec1(raw: &[u8]) -> Result<Self, CallError> {
         Self::elliptic(raw, None)
     }
@@ -120,7 +120,7 @@ impl PrivateKey {
         Ok(Self::Elliptic { curve, secret, point })
     }
 
-    /// A key in any of the structures.
+    /// Returns a key in any of the structures.
     pub(super) fn any(raw: &[u8]) -> Result<Self, CallError> {
         Self::pkcs1(raw).or_else(|_| Self::pkcs8(raw)).or_else(|_| Self::sec1(raw))
     }
@@ -134,7 +134,7 @@ impl PrivateKey {
         }
     }
 
-    /// Go's structure as JSON.
+    /// Returns Go's structure as JSON.
     pub(super) fn to_value(&self) -> Value {
         match self {
             Self::Rsa(key) => key.to_value(),
@@ -150,7 +150,7 @@ impl PrivateKey {
         }
     }
 
-    /// The JSON web key.
+    /// Returns the JSON web key.
     pub(super) fn to_web_key(&self) -> Result<Value, CallError> {
         let text = |bytes: &[u8]| BASE64URL_NOPAD.encode(bytes);
         let fields = match self {
@@ -176,7 +176,7 @@ impl PrivateKey {
 }
 
 impl Rsa {
-    /// The numbers, if they are a key: as Go's validation has it.
+    /// Returns the numbers, if they are a key: as Go's validation has it.
     fn checked(
         modulus: BigInt,
         exponent: BigInt,

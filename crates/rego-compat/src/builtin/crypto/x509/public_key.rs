@@ -83,7 +83,7 @@ fn elliptic(parameters: &[u8], point: Vec<u8>) -> Result<PublicKey, CallError> {
     Ok(PublicKey::Elliptic(curve, point))
 }
 
-/// The coordinates of an uncompressed point.
+/// Returns the coordinates of an uncompressed point.
 pub(super) fn coordinates(point: &[u8]) -> (&[u8], &[u8]) {
     let bytes = point.get(1..).unwrap_or_default();
     bytes.split_at_checked(bytes.len() / 2).unwrap_or((bytes, &[]))

@@ -16,7 +16,7 @@ use crate::builtin::operand::CallError;
 
 const EXTENSION_REQUEST: &[u32] = &[1, 2, 840, 113_549, 1, 9, 14];
 
-/// A request as Go's structure.
+/// Returns a request as Go's structure.
 pub(super) fn read(raw: &[u8]) -> Result<Value, CallError> {
     let mut outer = Reader(raw);
     let mut input = outer.read(der::SEQUENCE)?;
@@ -56,7 +56,7 @@ pub(super) fn read(raw: &[u8]) -> Result<Value, CallError> {
     Ok(fields.map(|(name, value)| (Value::from(name), value)).collect::<Object>().into_value())
 }
 
-/// The attributes that are sets of lists of pairs; others are passed over.
+/// Returns the attributes that are sets of lists of pairs; others are passed over.
 fn readable(mut attributes: Reader<'_>) -> Result<Vec<Value>, CallError> {
     let mut found = Vec::new();
     while !attributes.is_empty() {
@@ -82,7 +82,7 @@ fn pairs(mut raw: Reader<'_>) -> Result<Value, CallError> {
     Ok(Object::of(fields.into()).into_value())
 }
 
-/// The extensions that are asked for.
+/// Returns the extensions that are asked for.
 fn requested(mut attributes: Reader<'_>) -> Result<Vec<Extension<'_>>, CallError> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     while !attributes.is_empty() {
@@ -100,7 +100,7 @@ fn requested(mut attributes: Reader<'_>) -> Result<Vec<Extension<'_>>, CallError
     Ok(found)
 }
 
-/// The values of an attribute that asks for extensions.
+/// Returns the values of an attribute that asks for extensions.
 fn values_of(mut raw: Reader<'_>) -> Result<Reader<'_>, CallError> {
     let mut pair = raw.read(der::SEQUENCE)?;
     let kind = pair.identifier()?;

@@ -55,7 +55,7 @@ impl Algorithm {
         })
     }
 
-    /// Go's number of the algorithm.
+    /// Returns Go's number of the algorithm.
     pub(super) const fn number(self) -> i64 {
         match self {
             Self::Rsa(Hash::Sha256) => 4,
@@ -127,7 +127,7 @@ fn digest(hash: Hash, signed: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The hash that all the parts of the parameters agree on.
+/// Returns the hash that all the parts of the parameters agree on.
 fn pss(parameters: &[u8]) -> Option<Hash> {
     let mut list = Reader(parameters).read(der::SEQUENCE).ok()?;
     let algorithm = |reader: Option<Reader<'_>>| -> Option<(Vec<u32>, Vec<u8>)> {

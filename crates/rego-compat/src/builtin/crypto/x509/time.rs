@@ -7,7 +7,7 @@ use crate::value::Value;
 use super::der::{self, Reader};
 use crate::builtin::operand::CallError;
 
-/// Seconds since 1970, and the seconds that the clock it is given by is ahead of UTC.
+/// Returns the seconds since 1970, and the seconds that the clock it is given by is ahead of UTC.
 pub(super) fn moment(reader: &mut Reader<'_>) -> Result<(i64, i64), CallError> {
     let unreadable = || "x509: malformed time".to_owned();
     let text = |content: &[u8]| String::from_utf8(content.to_vec()).map_err(|_| unreadable());
@@ -22,7 +22,7 @@ pub(super) fn moment(reader: &mut Reader<'_>) -> Result<(i64, i64), CallError> {
     exactly("20060102150405Z0700", &text).ok_or_else(unreadable)
 }
 
-/// Seconds since 1970, and the offset, of a string that is exactly what the layout makes of them.
+/// Returns the seconds since 1970, and the offset, of a string that is exactly what the layout makes of them.
 fn exactly(layout: &str, text: &str) -> Option<(i64, i64)> {
     let time = Time::parse(layout, text).ok()?;
     (time.format(layout, "") == text).then_some((time.seconds, time.offset))
@@ -37,7 +37,7 @@ fn of_last_century(seconds: i64, offset: i64) -> i64 {
     civil.plus(-100, 0, 0).map_or(seconds, |earlier| earlier.seconds().saturating_sub(offset))
 }
 
-/// A time in RFC 3339.
+/// Returns a time in RFC 3339.
 pub(super) fn shown((seconds, offset): (i64, i64)) -> Value {
     Value::from(Time { seconds, nanos: 0, offset }.format(RFC3339_NANO, ""))
 }

@@ -22,7 +22,7 @@ pub(super) struct Options {
     pub(super) usages: Vec<i64>,
 }
 
-/// The first chain from the last certificate to the first, those between being intermediate.
+/// Returns the first chain from the last certificate to the first, those between being intermediate.
 pub(super) fn chain<'c>(certificates: &'c [Certificate], options: &Options) -> Option<Vec<&'c Certificate>> {
     let (root, others) = certificates.split_first()?;
     let (leaf, between) = others.split_last()?;

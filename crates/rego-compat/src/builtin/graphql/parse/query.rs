@@ -80,7 +80,7 @@ impl Parser<'_> {
         Ok(Variable { name, kind, default, directives: self.directives(false)?, comment })
     }
 
-    /// `= 1`
+    /// Parses a default such as `= 1`.
     pub(super) fn default(&mut self) -> Result<Option<Box<Literal>>, Error> {
         if self.skip('=') { self.literal(true).map(|literal| Some(Box::new(literal))) } else { Ok(None) }
     }
@@ -155,7 +155,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// A value. Only lists and objects keep the comment before them.
+    /// Parses a value. Only lists and objects keep the comment before them.
     fn literal(&mut self, constant: bool) -> Result<Literal, Error> {
         self.meter.check_stack()?;
         let comment = self.comment.clone();

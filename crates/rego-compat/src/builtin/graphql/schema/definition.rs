@@ -66,7 +66,7 @@ impl Schema {
         }
     }
 
-    /// A type has all fields of what it implements, and implements what that does.
+    /// Checks that a type has all fields of the interfaces it implements, and implements theirs.
     fn check_interface(&self, definition: &Definition, name: &str, meter: &Meter) -> Result<(), Error> {
         let interface = self.definition(name).filter(|interface| interface.kind == "INTERFACE");
         let interface = interface.ok_or(Error::Invalid)?;

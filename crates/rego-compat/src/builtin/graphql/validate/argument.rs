@@ -26,7 +26,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Each once, all that are needed, and none that are not known.
+    /// Checks that arguments are given once, that none is unknown, and that no required one is missing.
     pub(super) fn check_arguments(
         &self,
         arguments: &[Argument],

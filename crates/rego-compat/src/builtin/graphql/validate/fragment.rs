@@ -95,7 +95,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// A subscription asks for one thing, and not for the schema.
+    /// Checks that a subscription asks for one field, and not for the schema.
     pub(super) fn check_subscription(&self, operation: &'a Operation) -> Result<(), Error> {
         let mut names = HashSet::new();
         self.top_fields(&operation.selections, &mut names, &mut HashSet::new())?;

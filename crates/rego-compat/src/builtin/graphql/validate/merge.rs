@@ -106,7 +106,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Two fragments, and the fragments within.
+    /// Compares two fragments, and the fragments in them.
     fn fragments_with(&mut self, exclusive: bool, a: &'a str, b: &'a str) -> Result<(), Error> {
         self.meter.check_stack()?;
         self.meter.spend(1)?;
@@ -138,7 +138,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Two fields of one name. Those of two object types never meet in one answer.
+    /// Compares two fields of one name. Those of two object types never meet in one answer.
     fn check_pair(&mut self, exclusive: bool, a: &'a Field, b: &'a Field) -> Result<(), Error> {
         self.meter.spend(4)?;
         self.meter.check_stack()?;

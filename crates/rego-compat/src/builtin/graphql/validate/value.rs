@@ -76,7 +76,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// A variable is defined, and of a type that may stand here.
+    /// Checks that a variable is defined, and of a type that is allowed here.
     fn variable(&mut self, name: &'a str, expected: Expected<'a>) -> Result<(), Error> {
         let variable = *self.variables.get(name).ok_or(Error::Invalid)?;
         self.used_variables.insert(name);

@@ -82,12 +82,12 @@ impl Compiler<'_> {
     }
 }
 
-/// Two keywords whose values are counts.
+/// Returns two keywords whose values are counts.
 fn range(keywords: Keywords<'_>, least: &str, most: &str) -> Result<(Option<i64>, Option<i64>), Error> {
     Ok((count(keywords, least)?, count(keywords, most)?))
 }
 
-/// A count must be spelled without a point.
+/// Reads a count, which must be spelled without a point.
 fn count(keywords: Keywords<'_>, key: &str) -> Result<Option<i64>, Error> {
     let count: Option<i64> = match keywords.get(key) {
         None => return Ok(None),

@@ -8,7 +8,7 @@ use super::super::node::{Additional, Object};
 use super::{Checked, Validator};
 
 impl Validator<'_> {
-    /// All but the values of the properties that have a schema of their own.
+    /// Returns all but the values of the properties that have a schema of their own.
     pub(super) fn object(
         &self,
         rules: &Object,

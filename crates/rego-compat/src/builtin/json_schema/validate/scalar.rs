@@ -70,7 +70,7 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// A search reads each character with each state of the pattern at most.
+    /// Pays for a search, which reads each character with each state of the pattern at most.
     pub(super) fn pay_search(&self, pattern: &Pattern, text: &str) -> Result<(), EvalError> {
         let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
         self.meter.spend(length / 64)?;

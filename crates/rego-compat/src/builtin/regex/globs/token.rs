@@ -58,7 +58,7 @@ impl Token {
     }
 }
 
-/// The tokens of a pattern; repetitions of equal tokens that follow one another are one.
+/// Returns the tokens of a pattern; repetitions of equal tokens that follow one another are one.
 pub(super) fn tokens(pattern: &str) -> Option<Vec<Token>> {
     let mut reader = Reader { rest: pattern };
     let mut tokens: Vec<Token> = Vec::new();
@@ -83,7 +83,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A character, and whether a backslash stood before it; none at the end, and for a backslash there.
+    /// Returns a character, and whether a backslash stood before it; none at the end, and for a backslash there.
     fn next(&mut self) -> Option<(char, bool)> {
         let mut characters = self.rest.chars();
         let first = characters.next()?;

@@ -9,7 +9,7 @@ use super::super::token::Token;
 use super::{Exit, Parser};
 
 impl<'t> Parser<'_, 't> {
-    /// A pipeline with what ends it.
+    /// Parses a pipeline with what ends it.
     pub(super) fn pipe(&mut self, is_range: bool, end: Token<'_>) -> Result<Pipe<'t>, Exit> {
         self.meter.check_stack()?;
         let mut pipe = Pipe::default();
@@ -35,7 +35,7 @@ impl<'t> Parser<'_, 't> {
         Ok(pipe)
     }
 
-    /// `$x :=`, `$x =`, and `$i, $x :=` of a range.
+    /// Parses `$x :=`, `$x =`, and `$i, $x :=` of a range.
     fn declarations(&mut self, is_range: bool, pipe: &mut Pipe<'t>) -> Result<(), Exit> {
         loop {
             self.skip_space();
@@ -111,7 +111,7 @@ impl<'t> Parser<'_, 't> {
         if words.is_empty() { Err(Exit::Error) } else { Ok(words) }
     }
 
-    /// A term with the fields right behind it.
+    /// Parses a term with the fields right behind it.
     fn operand(&mut self) -> Result<Option<Word<'t>>, Exit> {
         let Some(term) = self.term()? else { return Ok(None) };
         let mut fields = Vec::new();
