@@ -79,6 +79,18 @@ impl Judge {
         Self::start(built("go")?)
     }
 
+    /// Objects of built-in and other kinds, the same on each run, each with the verdict of kstatus: `["Current", {…}]`.
+    ///
+    /// # Errors
+    /// As [`Judge::opa`], or the program failed.
+    pub fn kstatus(count: usize) -> Result<Vec<Json>, Error> {
+        let program = built("health")?;
+        let output = Command::new(&program).args(["generate", &count.to_string()]).output();
+        let output = output.map_err(Error::io(format!("run {}", program.display())))?;
+        let lines = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        Ok(lines.map(serde_json::from_slice).collect::<Result<_, _>>()?)
+    }
+
     /// The folder of the pinned OPA module, where its conformance cases are.
     ///
     /// # Errors

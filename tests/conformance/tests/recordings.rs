@@ -12,13 +12,17 @@
     reason = "a test says no by panicking"
 )]
 
+use std::collections::BTreeMap;
+
 use conformance::admission::{self, Policies, asked};
 use conformance::calls::{calls, functions};
 use conformance::cel::object;
 use conformance::generator::generate;
 use conformance::random::Random;
 use conformance::{Judge, Verdict, go, native, reviews, tagged};
+use duck_types::ready::{Progress, kstatus};
 use go_program::recording::settle;
+use kube::core::DynamicObject;
 use rego_compat::Value;
 use serde_json::{Value as Json, json};
 
@@ -223,4 +227,45 @@ fn calls_of_gos_functions_are_recorded() {
     let hear = |position: usize, answer: Json| rows[position]["answer"] = answer;
     Judge::go().expect("a judge").ask_all(questions.into_iter(), hear).expect("answers");
     settle("go-compat", "calls.jsonl", &rows).unwrap();
+}
+
+/// The patterns are those of the recording: it is theirs, the verdicts are Go's.
+#[test]
+fn patterns_of_gos_regexp_are_recorded() {
+    let recorded = include_str!("../../../crates/go-compat/tests/recorded/regexp.jsonl");
+    let of = |line: &str| serde_json::from_str::<(String, Option<String>)>(line).expect("a row").0;
+    let patterns: Vec<String> = recorded.lines().map(of).collect();
+    let question = |pattern: &String| json!({"call": "regexp.Error", "args": [pattern]}).to_string();
+    let mut rows = Vec::new();
+    let hear = |position: usize, error: Json| rows.push(json!([patterns[position], error]));
+    let questions: Vec<String> = patterns.iter().map(question).collect();
+    Judge::go().expect("a judge").ask_all(questions.into_iter(), hear).expect("answers");
+    settle("go-compat", "regexp.jsonl", &rows).unwrap();
+}
+
+/// Objects whose health is asked of kstatus; the first few of each kind and verdict are recorded.
+#[test]
+fn verdicts_of_kstatus_are_recorded() {
+    let count = std::env::var("CONFORMANCE_KSTATUS").map_or(20_000, |count| count.parse().expect("a number"));
+    let rows = Judge::kstatus(count).expect("a judge");
+    assert_eq!(rows.len(), count);
+    let mut groups: BTreeMap<String, Vec<Json>> = BTreeMap::new();
+    for row in rows {
+        let (verdict, object): (String, DynamicObject) = serde_json::from_value(row.clone()).expect("a row");
+        assert_eq!(verdict_of(&kstatus(&object).expect("an object")), verdict, "{row}");
+        let group = json!([verdict, row[1]["kind"], row[1]["apiVersion"]]).to_string();
+        groups.entry(group).or_default().push(row);
+    }
+    let rows: Vec<Json> = groups.into_values().flat_map(|group| group.into_iter().take(4)).collect();
+    settle("duck-types", "kstatus.jsonl", &rows).unwrap();
+}
+
+fn verdict_of(progress: &Progress) -> &'static str {
+    match progress {
+        Progress::Current => "Current",
+        Progress::InProgress(_) => "InProgress",
+        Progress::Failed(_) => "Failed",
+        Progress::Terminating => "Terminating",
+        Progress::Unknown(_) => "Unknown",
+    }
 }

@@ -48,6 +48,14 @@ var calls = map[string]func([]string) (string, error){
 		_, err := regexp.Compile(a[0])
 		return valid(err)
 	},
+	// The text of the error; null for a pattern without one.
+	"regexp.Error": func(a []string) (string, error) {
+		_, err := regexp.Compile(a[0])
+		if err == nil {
+			return "", errors.New("none")
+		}
+		return err.Error(), nil
+	},
 	"Regexp.Split": func(a []string) (string, error) {
 		pattern, err := regexp.Compile(a[0])
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strconv"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/fluxcd/pkg/apis/kustomize"
@@ -48,10 +49,22 @@ type answer struct {
 }
 
 func main() {
-	if err := serve(os.Stdin, os.Stdout); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "health-judge:", err)
 		os.Exit(1)
 	}
+}
+
+// run answers questions, or, with the argument "generate" and a number, prints objects with the verdict of kstatus.
+func run(arguments []string) error {
+	if len(arguments) == 2 && arguments[0] == "generate" {
+		count, err := strconv.Atoi(arguments[1])
+		if err != nil {
+			return err
+		}
+		return generate(count, os.Stdout)
+	}
+	return serve(os.Stdin, os.Stdout)
 }
 
 func serve(in io.Reader, out io.Writer) error {
