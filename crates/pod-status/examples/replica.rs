@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let identity = PodIdentity::from_downward_api(["webhook"])?;
     let (reporter, driver) = StatusReporter::new(client.clone(), identity.clone(), ReporterConfig::default());
-    let driver = tokio::spawn(driver);
+    let driver = tokio::spawn(driver.run(CancellationToken::new()));
     let shapes = move |parent: &ParentRef| (parent.kind == "Lamp").then(|| shape(is_coordinated));
     let aggregator = Aggregator::new(client.clone(), AggregatorConfig::new(&identity, shapes));
     let changes = aggregator.parent_changes();

@@ -11,8 +11,6 @@ pub(crate) struct Request {
     pub(crate) changes: u64,
     /// Everything up to this version of the desired state is to be stored without delay.
     pub(crate) flush: u64,
-    /// Store everything, then end.
-    pub(crate) finish: bool,
 }
 
 /// The progress of the driver.

@@ -1,13 +1,13 @@
 //! Reports of what each pod enforces, aggregated pessimistically into the status of the objects concerned.
 //!
 //! ```no_run
-//! # async fn run(client: kube::Client, parent: k8s_openapi::api::core::v1::ConfigMap) -> Result<(), pod_status::Error> {
+//! # async fn run(client: kube::Client, parent: k8s_openapi::api::core::v1::ConfigMap, shutdown: tokio_util::sync::CancellationToken) -> Result<(), pod_status::Error> {
 //! use pod_status::{ParentKey, PodError, PodIdentity, ReporterConfig, StatusReporter};
 //! use serde_json::json;
 //!
 //! let identity = PodIdentity::from_downward_api(["webhook"])?;
 //! let (reporter, driver) = StatusReporter::new(client, identity, ReporterConfig::default());
-//! tokio::spawn(driver);
+//! tokio::spawn(driver.run(shutdown)); // cancelled after the last answer
 //! reporter.registered().await?; // before the first list of the parents
 //!
 //! let key = ParentKey::of(&parent, &());
@@ -118,7 +118,7 @@ pub use parent_changes::ParentChanges;
 pub use permit::{Fenced, Permit};
 pub use readiness::{Readiness, ReadinessTracker};
 pub use report::{Entry, Member, POD_LABEL, PodError, PodReport, ReportKind, SHARD_LABEL};
-pub use reporter::StatusReporter;
+pub use reporter::{ReporterDriver, StatusReporter};
 pub use reporter_config::ReporterConfig;
 pub use rollout::{Deadline, Rollout};
 pub use shape::{Shape, Shapes};

@@ -32,7 +32,7 @@ pub enum Fenced {
     /// Another process has registered under the identity of this pod again and again. This is final.
     #[error("another process has the identity of this pod")]
     Duplicate,
-    /// [`crate::StatusReporter::shutdown`] has been called. This is final.
+    /// The shutdown token of [`crate::ReporterDriver::run`] is cancelled. This is final.
     #[error("this pod has reported that it has stopped")]
     Stopped,
 }

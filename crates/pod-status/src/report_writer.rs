@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::OptionFuture;
 use futures::stream::BoxStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::backoffs::Parked;
@@ -57,6 +59,10 @@ pub(crate) struct Driver {
     verify_at: Instant,
     heartbeat_every: Option<Duration>,
     heartbeat_at: Instant,
+    shutdown: CancellationToken,
+    /// `shutdown` is cancelled, and the next step knows it.
+    cancelled: bool,
+    /// The end is noted in what is to be written.
     leaving: bool,
     /// No handle is left, so there are no more requests.
     orphaned: bool,
@@ -98,6 +104,8 @@ impl Driver {
             verify_at: now,
             heartbeat_every,
             heartbeat_at: now,
+            shutdown: CancellationToken::new(),
+            cancelled: false,
             leaving: false,
             orphaned: false,
             suspicious: false,
@@ -107,11 +115,14 @@ impl Driver {
         }
     }
 
-    /// Works until it is asked to finish, and then no longer than `limit`.
-    pub(crate) async fn run(self, limit: Duration) {
+    /// Works until `shutdown` or until no handle is left, and then no longer than `limit`.
+    pub(crate) async fn run(mut self, shutdown: CancellationToken, limit: Duration) {
+        self.shutdown = shutdown.clone();
         let mut requests = self.requests.clone();
         let overdue = async {
-            let _ = requests.wait_for(|request| request.finish).await;
+            // The channel of the requests closes with the last handle.
+            let orphaned = async { drop(requests.wait_for(|_| false).await) };
+            shutdown.run_until_cancelled(orphaned).await;
             sleep(limit).await;
         };
         tokio::select! {
@@ -145,7 +156,7 @@ impl Driver {
     }
 
     fn next_step(&mut self, now: Instant) -> Step {
-        let request = self.note_request(now);
+        let (request, is_ending) = self.note_request(now);
         if self.ended {
             return Step::End;
         }
@@ -154,14 +165,14 @@ impl Driver {
         if paused_until > now {
             return Step::WaitUntil(paused_until);
         }
-        self.note_occasions(&request, now);
+        self.note_occasions(is_ending, now);
         if let Some(shard) = self.batch.front() {
             return Step::Write(*shard);
         }
         let desired = locked(&self.desired);
         let (is_clean, stored) = (desired.dirty().next().is_none(), desired.stored_version());
         drop(desired);
-        match (is_clean, request.finish) {
+        match (is_clean, is_ending) {
             (true, true) => Step::End,
             (false, true) => self.begin_batch(now),
             (_, false) if self.verify_at <= now => Step::Verify,
@@ -177,19 +188,19 @@ impl Driver {
         }
     }
 
-    /// Takes notice of the handles' requests.
-    fn note_request(&mut self, now: Instant) -> Request {
+    /// Takes notice of the handles' requests. Returns also true if the run is to end.
+    fn note_request(&mut self, now: Instant) -> (Request, bool) {
         if self.requests.has_changed().unwrap_or(false) {
             self.debounce.changed(now);
         }
-        let request = *self.requests.borrow_and_update();
-        Request { finish: request.finish || self.orphaned, ..request }
+        self.cancelled |= self.shutdown.is_cancelled();
+        (*self.requests.borrow_and_update(), self.cancelled || self.orphaned)
     }
 
     /// Changes the desired state at the end and when a heartbeat is due.
-    fn note_occasions(&mut self, request: &Request, now: Instant) {
+    fn note_occasions(&mut self, is_ending: bool, now: Instant) {
         let mut desired = locked(&self.desired);
-        if request.finish {
+        if is_ending {
             if std::mem::replace(&mut self.leaving, true) {
                 return;
             }
@@ -197,7 +208,7 @@ impl Driver {
                 return desired.withdraw();
             }
             // Handles that are dropped say nothing about serving.
-            if self.orphaned {
+            if !self.cancelled {
                 return;
             }
             // Statements may be made without this run as soon as the next write is sent.
@@ -246,28 +257,16 @@ impl Driver {
 
     /// Waits for a request or a change by another client, at most until `due`.
     async fn wait(&mut self, due: Instant) {
-        let requests = &mut self.requests;
-        let requested = async {
-            if self.orphaned {
-                return std::future::pending().await;
-            }
-            requests.changed().await
-        };
-        let changes = self.changes.as_mut();
-        let changed = async {
-            match changes {
-                Some(changes) => changes.next().await,
-                None => std::future::pending().await,
-            }
-        };
+        let changed = self.changes.as_mut().map(|changes| changes.next());
         tokio::select! {
             // A request that is there already is noted before the batch is decided.
             biased;
-            requested = requested => match requested {
+            requested = self.requests.changed(), if !self.orphaned => match requested {
                 Ok(()) => self.debounce.changed(Instant::now()),
                 Err(_) => self.orphaned = true,
             },
-            Some(event) = changed => self.note_change(&event),
+            Some(Some(event)) = OptionFuture::from(changed) => self.note_change(&event),
+            () = self.shutdown.cancelled(), if !self.cancelled => {}
             () = sleep_until(due) => {}
         }
     }

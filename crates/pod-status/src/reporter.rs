@@ -3,14 +3,16 @@
 //! The wanted state is held in memory, so no report object is read back before it is written, and a slow or
 //! failing API server costs the callers nothing: changes meanwhile collapse into one write per object.
 
-use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, OptionFuture};
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use tracing::Instrument;
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 use crate::desired::{DesiredReports, OwnReports};
 use crate::driver_requests::{Progress, Request, locked};
@@ -30,7 +32,7 @@ use crate::strict_rollout::{self, Schedule};
 #[derive(Clone, Debug)]
 pub struct StatusReporter {
     desired: Arc<Mutex<DesiredReports>>,
-    /// Notifies the driver of changes and of requests to flush and to finish.
+    /// Notifies the driver of changes and of requests to flush.
     wake: Arc<watch::Sender<Request>>,
     progress: watch::Receiver<Progress>,
     permit: Permit,
@@ -38,18 +40,25 @@ pub struct StatusReporter {
     acknowledged_within: Duration,
 }
 
+/// The task of a [`StatusReporter`]: the only writer of this run's report objects.
+#[must_use = "nothing is stored unless it is run"]
+pub struct ReporterDriver {
+    driver: Driver,
+    /// Reads the activations of strict rollouts; never ends.
+    reads: Option<BoxFuture<'static, ()>>,
+    limit: Duration,
+    span: Span,
+}
+
+// === impl StatusReporter ===
+
 impl StatusReporter {
-    /// A reporter for `identity`, and its driver, which the caller runs until it ends.
-    ///
-    /// The driver ends after [`StatusReporter::shutdown`] or when all handles are gone, once everything is
-    /// stored or [`ReporterConfig::shutdown_limit`] is over, and when the Pod object is deleted while the
-    /// process runs. Dropping it is safe at any time: the next run with the same identity replaces what it
-    /// left.
+    /// Returns a reporter for `identity`, and its driver, which the caller runs: see [`ReporterDriver::run`].
     pub fn new(
         client: kube::Client,
         identity: PodIdentity,
         config: ReporterConfig,
-    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+    ) -> (Self, ReporterDriver) {
         let ttl = config.fence.or(identity.ttl());
         let span = tracing::info_span!("pod_status_reporter", pod = identity.name);
         let member = Member {
@@ -69,19 +78,15 @@ impl StatusReporter {
         let schedule = Schedule::new(config.fence.unwrap_or_default());
         let permit = Permit::new(config.fence).with_schedule(config.strict.map(|_| schedule.clone()));
         let epochs = Epochs::new(client.clone(), &config.kind, &identity.namespace);
-        let reads = config.strict.map(|period| strict_rollout::follow(schedule.clone(), epochs, period));
+        let reads =
+            config.strict.map(|period| strict_rollout::follow(schedule.clone(), epochs, period).boxed());
         let objects = Objects::new(client, identity, &config, ttl);
         let driver =
             Driver::new(desired.clone(), requests, report_progress, objects, permit.clone(), &config);
-        let driver = async move {
-            tokio::select! {
-                () = driver.run(config.shutdown_limit) => {}
-                () = or_never(reads) => {}
-            }
-        };
-        let driver = driver.instrument(span);
+        let limit = config.shutdown_limit;
         let acknowledged_within = config.acknowledged_within;
-        (Self { desired, wake: Arc::new(wake), progress, permit, schedule, acknowledged_within }, driver)
+        let handle = Self { desired, wake: Arc::new(wake), progress, permit, schedule, acknowledged_within };
+        (handle, ReporterDriver { driver, reads, limit, span })
     }
 
     /// Reports the outcome of ingesting `generation` of `parent`. Call it *after* the outcome is in force:
@@ -189,18 +194,6 @@ impl StatusReporter {
         self.permit.clone()
     }
 
-    /// Stores what is reported and ends the driver. Call it after the last answer: a pod also reports that
-    /// it has stopped serving, and from then on no statement waits for it. A process outside any pod
-    /// withdraws all its reports; those of a pod stay as long as the pod.
-    ///
-    /// Returns after [`ReporterConfig::shutdown_limit`] at the latest. Cancel-safe.
-    pub async fn shutdown(&self) {
-        self.request(|request| request.finish = true);
-        let mut progress = self.progress.clone();
-        // The driver closes the channel when it ends.
-        while progress.changed().await.is_ok() {}
-    }
-
     fn request(&self, change: impl FnOnce(&mut Request)) {
         self.wake.send_modify(change);
     }
@@ -211,9 +204,38 @@ impl StatusReporter {
     }
 }
 
-async fn or_never(reads: Option<impl Future<Output = ()>>) {
-    match reads {
-        Some(reads) => reads.await,
-        None => std::future::pending().await,
+// === impl ReporterDriver ===
+
+impl ReporterDriver {
+    /// Stores what the handles report, until `shutdown`; then stores the rest, with the fact that this run has
+    /// stopped serving, and returns.
+    ///
+    /// Cancel `shutdown` after the last answer: from then on [`Permit::check`] fails, and no statement waits for
+    /// this pod once that is stored. A process outside any pod withdraws all its reports; those of a pod stay as
+    /// long as the pod.
+    ///
+    /// # Guarantees
+    ///
+    /// - Returns at most [`ReporterConfig::shutdown_limit`] after `shutdown`, whatever is unsaved.
+    /// - Also returns when all handles are dropped, once everything is stored or the same time is over, without
+    ///   a word about serving; and when the Pod object is deleted or another process has the same identity
+    ///   ([`Permit::fenced`] returns which).
+    /// - Requests that fail are logged and retried, after 0.5 to 30 s; none is waited for longer than 30 s.
+    /// - Dropping the future is safe at any time: the next run with the same identity replaces what it left, and
+    ///   the handles return [`Error::DriverEnded`].
+    ///
+    /// # Assumptions
+    ///
+    /// - The definition of [`ReporterConfig::kind`] is installed; until it is, the registration is retried.
+    /// - No other process runs with the same identity.
+    pub fn run(self, shutdown: CancellationToken) -> impl Future<Output = ()> + Send + 'static {
+        let Self { driver, reads, limit, span } = self;
+        let work = async move {
+            tokio::select! {
+                () = driver.run(shutdown, limit) => {}
+                Some(()) = OptionFuture::from(reads) => {}
+            }
+        };
+        work.instrument(span)
     }
 }

@@ -26,7 +26,7 @@ pub struct ReporterConfig {
     pub verify_every: Duration,
     /// Least time between writes beyond a burst of 20. Default 200 ms.
     pub write_interval: Duration,
-    /// After a shutdown was asked for, the driver ends within this time, whatever is unsaved. Default 5 s.
+    /// The time within which the driver ends after its shutdown token is cancelled, whatever is unsaved. Default 5 s.
     pub shutdown_limit: Duration,
     /// The permit of a run ends when its registration could not be renewed for this long. Default none.
     pub fence: Option<Duration>,

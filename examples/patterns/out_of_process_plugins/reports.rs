@@ -46,14 +46,7 @@ impl Reports {
     pub(crate) fn new(cluster: &Cluster) -> Result<(Self, impl Future<Output = ()> + use<>)> {
         let config = ReporterConfig::default();
         let (reporter, driver) = StatusReporter::new(cluster.client.clone(), identity(cluster)?, config);
-        let (ending, shutdown) = (reporter.clone(), cluster.shutdown.clone());
-        let driven = async move {
-            let end = async {
-                shutdown.cancelled().await;
-                ending.shutdown().await;
-            };
-            futures::join!(driver, end);
-        };
+        let driven = driver.run(cluster.shutdown.clone());
         Ok((Self { cluster: cluster.clone(), reporter, said: Mutex::default() }, driven))
     }
 

@@ -7,6 +7,7 @@ use pod_status::{Fenced, ParentKey, ParentRef, PodIdentity, ReporterConfig, Stat
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::api::{Fault, Server};
 
@@ -23,11 +24,19 @@ fn parent(number: usize) -> ParentKey {
 
 /// A reporter with 12 parents in several objects.
 async fn start(server: &Server, fence: Option<Duration>) -> (StatusReporter, JoinHandle<()>) {
+    start_until(server, fence, CancellationToken::new()).await
+}
+
+async fn start_until(
+    server: &Server,
+    fence: Option<Duration>,
+    shutdown: CancellationToken,
+) -> (StatusReporter, JoinHandle<()>) {
     server.add_pod();
     let mut config = ReporterConfig::default().shard_bytes(512);
     config.fence = fence;
     let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), config);
-    let driver = tokio::spawn(driver);
+    let driver = tokio::spawn(driver.run(shutdown));
     reporter.registered().await.unwrap();
     for number in 0..12 {
         reporter.ingested(&parent(number), 1, Ok(()), Value::Null);
@@ -126,7 +135,8 @@ async fn nothing_is_created_again_while_it_is_not_known_that_the_pod_exists() {
 async fn the_permit_is_over_before_the_pod_says_that_it_has_stopped() {
     for fence in [None, Some(FENCE)] {
         let server = Server::default();
-        let (reporter, _driver) = start(&server, fence).await;
+        let shutdown = CancellationToken::new();
+        let (reporter, driver) = start_until(&server, fence, shutdown.clone()).await;
         let permit = reporter.permit();
         assert_eq!(permit.check(), Ok(()));
         let watching = async {
@@ -138,7 +148,9 @@ async fn the_permit_is_over_before_the_pod_says_that_it_has_stopped() {
                 sleep(Duration::from_millis(1)).await;
             }
         };
-        let (answer, ()) = tokio::join!(watching, reporter.shutdown());
+        shutdown.cancel();
+        let (answer, ended) = tokio::join!(watching, driver);
+        ended.unwrap();
         assert_eq!(answer, Err(Fenced::Stopped), "statements are made without this pod from now on");
         assert_eq!(permit.resume(), Err(Fenced::Stopped), "final");
         assert_eq!(permit.renewed().await, Err(Fenced::Stopped));
@@ -183,7 +195,7 @@ async fn a_server_that_asks_to_wait_longer_than_the_fence_does_not_end_the_permi
             let client = if is_patient { server.patient_client("pod") } else { server.client("pod") };
             let (reporter, driver) =
                 StatusReporter::new(client, identity(), ReporterConfig::default().fence(FENCE));
-            let _driver = tokio::spawn(driver);
+            let _driver = tokio::spawn(driver.run(CancellationToken::new()));
             reporter.registered().await.unwrap();
             sleep(Duration::from_secs(1)).await;
             server.script(faults.clone());
@@ -252,7 +264,7 @@ async fn of_two_processes_with_one_identity_one_refuses_and_the_other_stays_regi
         for (client, identity) in [("one", first.clone()), ("two", first.clone().restarted())] {
             let (reporter, driver) =
                 StatusReporter::new(server.client(client), identity.clone(), config.clone());
-            let driver = tokio::spawn(driver);
+            let driver = tokio::spawn(driver.run(CancellationToken::new()));
             reporter.registered().await.unwrap();
             runs.push((identity.incarnation, reporter, driver));
         }

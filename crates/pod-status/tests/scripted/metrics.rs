@@ -67,7 +67,7 @@ async fn the_skew_of_a_switch_is_the_time_between_the_first_and_the_last_pod() {
 async fn serve_without_an_acknowledgement(server: &Server) {
     let identity = PodIdentity::detached("other", "c", ["webhook"]);
     let (reporter, driver) = StatusReporter::new(server.client("c"), identity, ReporterConfig::default());
-    let _driver = tokio::spawn(driver);
+    let _driver = tokio::spawn(driver.run(CancellationToken::new()));
     let policy = readiness::Policy::default().permanent(readiness::OnError::GiveUp);
     let tracker = ReadinessTracker::new(policy);
     let source = tracker.source("policies").missing(MissingSemantics::Looser);
@@ -99,7 +99,7 @@ async fn every_metric_of_the_guide_is_recorded_with_its_labels() {
         PodIdentity::from_variables(|name| Some(name.to_lowercase().replace('_', "-")), ["webhook"]).unwrap();
     let config = ReporterConfig::default().fence(Duration::from_secs(30));
     let (reporter, driver) = StatusReporter::new(server.client("pod"), identity, config);
-    let _driver = tokio::spawn(driver);
+    let _driver = tokio::spawn(driver.run(CancellationToken::new()));
     reporter.registered().await.unwrap();
     serve_without_an_acknowledgement(&server).await;
     let identity = PodIdentity::detached("ns", "one", ["status"]);

@@ -33,7 +33,7 @@ async fn reporter(server: &Server, name: &str) -> StatusReporter {
     let config =
         ReporterConfig::default().per_parent([PodStatusKind::CONSTRAINT]).acknowledged_within(Duration::MAX);
     let (reporter, driver) = StatusReporter::new(server.client(name), identity, config);
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     reporter.registered().await.unwrap();
     reporter
 }

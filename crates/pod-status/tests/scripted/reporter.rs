@@ -6,6 +6,7 @@ use http::Method;
 use pod_status::{Fenced, ParentKey, ParentRef, PodError, PodIdentity, ReporterConfig, StatusReporter};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::api::{Fault, Server};
 
@@ -19,7 +20,7 @@ fn parent(number: usize) -> ParentKey {
 
 fn start(server: &Server, identity: PodIdentity, config: ReporterConfig) -> StatusReporter {
     let (reporter, driver) = StatusReporter::new(server.client("pod"), identity, config);
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     reporter
 }
 
@@ -179,7 +180,7 @@ async fn a_restarted_container_replaces_what_its_last_run_left() {
     let server = Server::default();
     let config = ReporterConfig::default().shard_bytes(1000);
     let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), config.clone());
-    let killed = tokio::spawn(driver);
+    let killed = tokio::spawn(driver.run(CancellationToken::new()));
     for number in 0..40 {
         reporter.ingested(&parent(number), 1, Ok(()), Value::Null);
     }
@@ -202,10 +203,14 @@ async fn a_pod_leaves_its_reports_and_a_process_takes_them_along() {
         [(identity(), 2), (PodIdentity::detached("pod-namespace", "laptop", ["audit"]), 0)]
     {
         let server = Server::default();
-        let reporter = start(&server, identity, ReporterConfig::default());
+        let (reporter, driver) =
+            StatusReporter::new(server.client("pod"), identity, ReporterConfig::default());
+        let shutdown = CancellationToken::new();
+        let driver = tokio::spawn(driver.run(shutdown.clone()));
         reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
         reporter.flush().await.unwrap();
-        reporter.shutdown().await;
+        shutdown.cancel();
+        driver.await.unwrap();
         assert_eq!(server.objects("podreports").len(), left);
         let stopped = server.objects("-0").iter().any(|registration| registration["pod"]["stopped"] == true);
         assert_eq!(stopped, left > 0, "a pod says that it does not serve any more");
@@ -217,10 +222,13 @@ async fn a_pod_leaves_its_reports_and_a_process_takes_them_along() {
 #[tokio::test(start_paused = true)]
 async fn shutdown_stores_what_is_still_waiting() {
     let server = Server::default();
-    let reporter = start(&server, identity(), ReporterConfig::default());
+    let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), ReporterConfig::default());
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     reporter.registered().await.unwrap();
     reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
-    reporter.shutdown().await;
+    shutdown.cancel();
+    driver.await.unwrap();
     assert_eq!(stored(&server), [("p1".to_owned(), 1)]);
 }
 
@@ -230,7 +238,7 @@ async fn without_handles_the_driver_stores_the_rest_and_ends() {
     let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), ReporterConfig::default());
     reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
     drop(reporter);
-    timeout(Duration::from_secs(60), driver).await.unwrap();
+    timeout(Duration::from_secs(60), driver.run(CancellationToken::new())).await.unwrap();
     assert_eq!(stored(&server), [("p1".to_owned(), 1)]);
 }
 
@@ -241,7 +249,6 @@ async fn a_dropped_driver_is_an_error_and_not_a_hang() {
     drop(driver);
     assert!(reporter.registered().await.is_err());
     assert!(reporter.flush().await.is_err());
-    reporter.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -289,13 +296,14 @@ async fn a_request_that_is_never_answered_does_not_silence_the_pod() {
 async fn a_shutdown_ends_although_the_api_server_is_gone() {
     let server = Server::default();
     let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), ReporterConfig::default());
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     reporter.registered().await.unwrap();
     server.cut_off("pod", true);
     reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
     sleep(Duration::from_secs(60)).await;
-    timeout(Duration::from_secs(6), reporter.shutdown()).await.unwrap();
-    timeout(Duration::from_secs(1), driver).await.unwrap().unwrap();
+    shutdown.cancel();
+    timeout(Duration::from_secs(6), driver).await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -345,7 +353,7 @@ async fn a_process_whose_pod_is_deleted_stops_reporting_and_answering() {
         let mut config = ReporterConfig::default();
         config.fence = fence;
         let (reporter, driver) = StatusReporter::new(server.client("pod"), identity(), config);
-        let driver = tokio::spawn(driver);
+        let driver = tokio::spawn(driver.run(CancellationToken::new()));
         reporter.registered().await.unwrap();
         reporter.ingested(&parent(1), 1, Ok(()), Value::Null);
         reporter.flush().await.unwrap();

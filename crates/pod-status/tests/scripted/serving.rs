@@ -8,6 +8,7 @@ use pod_status::{
 };
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use crate::aggregator::{
     is_true, parent, policy_path, put_member, put_pod, put_policy, run, start, start_announcing,
@@ -32,7 +33,7 @@ async fn a_pod_that_gave_up_a_policy_serves_only_after_its_failure_is_stored() {
 
     let identity = PodIdentity::detached("ns", "b", ["webhook"]);
     let (reporter, driver) = StatusReporter::new(server.client("b"), identity, ReporterConfig::default());
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     reporter.registered().await.unwrap();
     let tracker = ReadinessTracker::new(Policy::default().permanent(OnError::GiveUp));
     let source = tracker.source("policies").missing(MissingSemantics::Looser);
@@ -88,7 +89,7 @@ impl Joining {
         };
         let identity = PodIdentity::from_variables(variable, ["webhook"]).unwrap();
         let (reporter, driver) = StatusReporter::new(server.client(id), identity, config);
-        tokio::spawn(driver);
+        tokio::spawn(driver.run(CancellationToken::new()));
         reporter.registered().await.unwrap();
         let tracker = ReadinessTracker::new(Policy::default().permanent(OnError::GiveUp));
         let source = tracker.source("policies").missing(MissingSemantics::Looser);
@@ -219,7 +220,7 @@ async fn a_pod_that_gave_up_nothing_serves_without_the_api_server() {
     let server = Server::default();
     let identity = PodIdentity::detached("ns", "b", ["webhook"]);
     let (reporter, driver) = StatusReporter::new(server.client("b"), identity, ReporterConfig::default());
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     reporter.registered().await.unwrap();
     server.cut_off("b", true);
     let tracker = ReadinessTracker::new(Policy::default().permanent(OnError::GiveUp));

@@ -144,7 +144,7 @@ async fn serve(
         }
     };
     tokio::select! {
-        () = driver => {}
+        () = driver.run(CancellationToken::new()) => {}
         () = judging => {}
     }
 }

@@ -75,7 +75,8 @@ async fn every_span_of_the_guide_is_there_with_its_fields() {
     let identity = PodIdentity::from_variables(variable, ["webhook"]).unwrap();
     let (reporter, driver) =
         StatusReporter::new(server.client("pod"), identity.clone(), ReporterConfig::default());
-    let driver = tokio::spawn(driver);
+    let answered = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(answered.clone()));
     reporter.registered().await.unwrap();
     let parent = ParentRef::new("test", "Policy", "p");
     let key = ParentKey::new(parent.clone(), "p-uid");
@@ -91,7 +92,7 @@ async fn every_span_of_the_guide_is_there_with_its_fields() {
     assert_eq!(server.get(POLICY).unwrap()["status"]["conditions"][0]["status"], "True");
     shutdown.cancel();
     aggregating.await.unwrap();
-    reporter.shutdown().await;
+    answered.cancel();
     driver.await.unwrap();
     drop(guard);
 

@@ -22,6 +22,7 @@ use pod_status::readiness::{OnError, Policy, ReadinessTracker};
 use pod_status::{Aggregator, Permit, PodIdentity, ReporterConfig, StatusReporter};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use watch_manager::WatchManager;
 
 use crate::audit::{Audit, AuditContext, OnceArgs};
@@ -78,14 +79,10 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
     // The last report says that this pod has stopped serving.
     supervisor.answered().await;
     cluster.events.close();
-    let reports = async {
-        if let Some(reporter) = serving
-            && tokio::time::timeout(LAST_WRITES, reporter.shutdown()).await.is_err()
-        {
-            tracing::warn!("the last reports could not be stored");
-        }
-    };
-    tokio::join!(reports, supervisor.finish(LAST_WRITES));
+    if serving.is_some() {
+        cluster.answered.cancel();
+    }
+    supervisor.finish(LAST_WRITES).await;
     cluster.events.abandon();
     if let Some(fenced) = fenced {
         return Err(RunError::Fenced(fenced));
@@ -113,6 +110,8 @@ struct Cluster {
     address: String,
     identity: PodIdentity,
     shutdown: Shutdown,
+    /// Cancelled after the last answer. Ends the reporter, whose last report says that this pod has stopped serving.
+    answered: CancellationToken,
     supervisor: Supervisor,
     metrics: Metrics,
     /// Events that wait to be stored.
@@ -136,6 +135,7 @@ impl Cluster {
             metrics: Metrics::collect(&args.otlp, &identity.name)?,
             identity,
             shutdown,
+            answered: CancellationToken::new(),
             supervisor,
             events: EventQueue::default(),
             versions: OtherVersions::default(),
@@ -323,7 +323,7 @@ impl Cluster {
     ) -> Result<StatusReporter, RunError> {
         let config = ReporterConfig::default().fence(args.registration_timeout).follow(watches);
         let (reporter, driver) = StatusReporter::new(self.client.clone(), self.identity.clone(), config);
-        self.supervisor.background("reporter", driver);
+        self.supervisor.background("reporter", driver.run(self.answered.clone()));
         reporter.registered().await?;
         Ok(reporter)
     }

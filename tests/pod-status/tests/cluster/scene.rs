@@ -115,7 +115,7 @@ impl Scene {
         config: ReporterConfig,
     ) -> (StatusReporter, JoinHandle<()>) {
         let (reporter, driver) = StatusReporter::new(self.client.clone(), identity.clone(), config);
-        let driver = tokio::spawn(driver);
+        let driver = tokio::spawn(driver.run(CancellationToken::new()));
         timeout(LONG, reporter.registered()).await.unwrap().unwrap();
         (reporter, driver)
     }

@@ -148,7 +148,8 @@ pub fn run(log: &std::ffi::OsStr) {
         let is_strict = is_set("POD_STATUS_STRICT");
         let config = if is_strict { config.strict(Duration::from_millis(200)) } else { config };
         let (reporter, driver) = StatusReporter::new(client.clone(), identity.clone(), config);
-        tokio::spawn(driver);
+        let answered = CancellationToken::new();
+        let reporting = tokio::spawn(driver.run(answered.clone()));
         let log = OpenOptions::new().append(true).open(log).unwrap();
         let webhook = Webhook {
             in_force: Arc::default(),
@@ -180,7 +181,8 @@ pub fn run(log: &std::ffi::OsStr) {
             () = shutdown.cancelled() => {}
         }
         webhook.ready.store(false, Ordering::SeqCst);
-        reporter.shutdown().await;
+        answered.cancel();
+        reporting.await.unwrap();
         aggregating.abort();
         following.abort();
     });
