@@ -2,7 +2,7 @@
 //!
 //! Each runs as the service account of the name that stands here, with these rights and no others, in `tests/building_blocks.rs`.
 
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 
 /// The group of webhooks.
 const ADMISSION: &str = "admissionregistration.k8s.io";
@@ -17,37 +17,39 @@ pub fn declarations() -> Vec<Declaration> {
 #[must_use]
 pub fn admission_server() -> Declaration {
     let registers = |resource: &str| {
-        let webhooks = Access::to(ADMISSION, resource).named("admission-example").everywhere();
+        let webhooks = DeclaredAccess::to(ADMISSION, resource).named("admission-example").everywhere();
         webhooks.creates().writes(["/webhooks"]).deletes()
     };
     let summary = "Registers a webhook that refuses and one that changes, and makes ConfigMaps to show them.";
     Declaration::new("admission-server", summary)
         .access(registers("mutatingwebhookconfigurations"))
         .access(registers("validatingwebhookconfigurations"))
-        .access(Access::to("", "configmaps").creates().writes(["/data", "/metadata/labels"]))
+        .access(DeclaredAccess::to("", "configmaps").creates().writes(["/data", "/metadata/labels"]))
 }
 
 /// `examples/watch_manager.rs -- --cluster`.
 #[must_use]
 pub fn watch_manager() -> Declaration {
     Declaration::new("watch-manager", "Prints what happens to namespaces and gadgets.")
-        .access(Access::to("", "namespaces").everywhere().watches())
-        .access(Access::to("example.com", "gadgets").everywhere().watches())
+        .access(DeclaredAccess::to("", "namespaces").everywhere().watches())
+        .access(DeclaredAccess::to("example.com", "gadgets").everywhere().watches())
         // It learns from them that gadgets are defined.
-        .access(Access::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere().watches())
+        .access(
+            DeclaredAccess::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere().watches(),
+        )
 }
 
 /// `crates/pod-status/examples/replica.rs`, which is `pod_status` here. `pod-status` uses no other crate of this repository, so it cannot declare this.
 #[must_use]
 pub fn replica() -> Declaration {
-    let definitions = Access::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere();
-    let reports = Access::to("status.webtroller.dev", "podreports");
+    let definitions = DeclaredAccess::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere();
+    let reports = DeclaredAccess::to("status.webtroller.dev", "podreports");
     Declaration::new(
         "replica",
         "Enforces lamps, reports that, and takes its turn in folding all reports into the statuses.",
     )
     .access(definitions.watches().creates().writes(["/spec"]))
-    .access(Access::to("example.com", "lamps").everywhere().watches().gets().writes(["/status"]))
+    .access(DeclaredAccess::to("example.com", "lamps").everywhere().watches().gets().writes(["/status"]))
     .access(reports.watches().creates().deletes().writes([
         "/entries",
         "/pod",
@@ -55,8 +57,14 @@ pub fn replica() -> Declaration {
         "/metadata/labels",
         "/metadata/ownerReferences",
     ]))
-    .access(Access::to("", "pods").watches().gets())
-    .access(Access::to("coordination.k8s.io", "leases").gets().creates().verbs(["update"]).owns(["/spec"]))
+    .access(DeclaredAccess::to("", "pods").watches().gets())
+    .access(
+        DeclaredAccess::to("coordination.k8s.io", "leases")
+            .gets()
+            .creates()
+            .verbs(["update"])
+            .owns(["/spec"]),
+    )
 }
 
 /// `examples/duck_reader.rs -- --cluster KIND`.
@@ -66,5 +74,5 @@ pub fn duck_reader() -> Declaration {
         "duck-reader",
         "Prints the conditions of the objects of a kind that the command line names.",
     )
-    .access(Access::to("*", "*").everywhere().lists())
+    .access(DeclaredAccess::to("*", "*").everywhere().lists())
 }

@@ -61,9 +61,7 @@ fn cluster_name(declaration: &Declaration, namespace: &str) -> String {
 ///
 /// When declarations contradict each other, or what the API server answers.
 pub async fn grant(cluster: &Cluster, declarations: &[Declaration]) -> Result<()> {
-    if let Some(diagnostic) = consistency(declarations).first() {
-        bail!("{diagnostic}");
-    }
+    consistency(declarations)?;
     for declaration in declarations {
         let (name, namespace) = (declaration.name(), cluster.namespace.as_str());
         let subjects = json!([{"kind": "ServiceAccount", "name": name, "namespace": namespace}]);
@@ -188,15 +186,15 @@ fn differences(declaration: &Declaration, namespace: &str, log: &[Value]) -> Vec
 
 #[cfg(test)]
 mod tests {
-    use controller_declaration::Access;
+    use controller_declaration::DeclaredAccess;
 
     use super::*;
 
     /// As in a cluster whose controllers run as the user of a kubeconfig.
     #[test]
     fn a_log_without_requests_of_a_controller_says_so() {
-        let declaration =
-            Declaration::new("a", "A.").access(Access::to("", "configmaps").watches().writes(["/data"]));
+        let declaration = Declaration::new("a", "A.")
+            .access(DeclaredAccess::to("", "configmaps").watches().writes(["/data"]));
         let event = |user: &str, verb: &str| json!({"user": {"username": user}, "verb": verb, "objectRef": {"resource": "configmaps"}});
         let said = |log: &[Value]| differences(&declaration, "shop", log);
         let none =

@@ -209,7 +209,7 @@ async fn conditions_are_read_from_any_kind() {
 #[test]
 fn the_committed_roles_and_page_are_those_of_the_declarations() {
     let declarations = building_blocks::declarations();
-    assert_eq!(consistency(&declarations), []);
+    assert_eq!(consistency(&declarations), Ok(()));
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
     for (file, text) in [
         ("roles.yaml", declared_roles(&declarations, "default").unwrap()),

@@ -8,7 +8,7 @@ use crate::{Call, field};
 ///
 /// Every method adds; nothing is taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct DeclaredAccess {
     pub(crate) group: String,
     pub(crate) resource: String,
     /// The name of the objects of the kind; all without it.
@@ -25,10 +25,10 @@ pub struct Access {
     pub(crate) annotations_read: BTreeSet<String>,
 }
 
-// === impl Access ===
+// === impl DeclaredAccess ===
 
-impl Access {
-    /// The objects of a kind in the controller's own namespace. `resource` is the plural name; `*` in `group` and `resource`
+impl DeclaredAccess {
+    /// Declares access to the objects of a kind in the controller's own namespace. `resource` is the plural name; `*` in `group` and `resource`
     /// is a kind that is known at run time.
     #[must_use]
     pub fn to(group: impl Into<String>, resource: impl Into<String>) -> Self {
@@ -47,7 +47,7 @@ impl Access {
         }
     }
 
-    /// Only the objects with such names, as `instance-*`: for readers, and so that two controllers with names of their own do not
+    /// Narrows the declaration to objects with such names, as `instance-*`: for readers, and so that two controllers with names of their own do not
     /// seem to share fields. No right is narrowed by it: RBAC knows no patterns.
     #[must_use]
     pub fn named(mut self, pattern: impl Into<String>) -> Self {
@@ -55,52 +55,52 @@ impl Access {
         self
     }
 
-    /// In all namespaces, or the kind has none: the right goes into the ClusterRole instead of the Role.
+    /// Declares that the objects are in all namespaces, or the kind has none: the right goes into the ClusterRole instead of the Role.
     #[must_use]
     pub fn everywhere(mut self) -> Self {
         self.everywhere = true;
         self
     }
 
-    /// Lists and watches; a change of an object makes the controller act.
+    /// Declares list and watch; a change of an object makes the controller act.
     #[must_use]
     pub fn watches(mut self) -> Self {
         self.wakes = true;
         self.verbs(["list", "watch"])
     }
 
-    /// Reads single objects.
+    /// Declares reads of single objects.
     #[must_use]
     pub fn gets(self) -> Self {
         self.verbs(["get"])
     }
 
-    /// Lists objects without watching them.
+    /// Declares lists without a watch.
     #[must_use]
     pub fn lists(self) -> Self {
         self.verbs(["list"])
     }
 
-    /// Creates objects. Server-side apply that creates its object needs this besides [`writes`](Self::writes).
+    /// Declares that the controller creates objects. Server-side apply that creates its object needs this besides [`writes`](Self::writes).
     #[must_use]
     pub fn creates(self) -> Self {
         self.verbs(["create"])
     }
 
-    /// Deletes objects.
+    /// Declares that the controller deletes objects.
     #[must_use]
     pub fn deletes(self) -> Self {
         self.verbs(["delete"])
     }
 
-    /// Makes other calls.
+    /// Declares other verbs, as RBAC names them.
     #[must_use]
     pub fn verbs<const N: usize>(mut self, verbs: [&str; N]) -> Self {
         self.verbs.extend(verbs.map(|verb| (self.resource.clone(), verb.to_owned())));
         self
     }
 
-    /// Makes calls on a subresource, such as `scale`.
+    /// Declares verbs on a subresource, such as `scale`.
     #[must_use]
     pub fn verbs_on<const N: usize>(mut self, subresource: &str, verbs: [&str; N]) -> Self {
         let resource = format!("{}/{subresource}", self.resource);
@@ -108,7 +108,7 @@ impl Access {
         self
     }
 
-    /// Owns fields, each a JSON pointer with all that is below it, and writes them by patches: those under `/status` by
+    /// Declares fields, each a JSON pointer with all that is below it, that the controller owns and writes by patches: those under `/status` by
     /// patches of the subresource `status`.
     #[must_use]
     pub fn writes<const N: usize>(mut self, fields: [&str; N]) -> Self {
@@ -121,7 +121,7 @@ impl Access {
         self.owns(fields)
     }
 
-    /// Owns fields, each a JSON pointer with all that is below it, and writes them by the calls that are declared beside: by
+    /// Declares fields, each a JSON pointer with all that is below it, that the controller owns and writes by the calls that are declared beside: by
     /// updates of the whole object, as a Lease is renewed, or as part of what is created.
     #[must_use]
     pub fn owns<const N: usize>(mut self, fields: [&str; N]) -> Self {
@@ -129,35 +129,35 @@ impl Access {
         self
     }
 
-    /// Sets a finalizer, and removes it when its work is done.
+    /// Declares a finalizer that the controller sets, and removes when its work is done.
     #[must_use]
     pub fn adds_finalizer(mut self, finalizer: &str) -> Self {
         self.finalizers_added.insert(finalizer.to_owned());
         self.writes([&field::finalizer(finalizer)])
     }
 
-    /// Does something only once the finalizer of another controller is gone; `*` for all others.
+    /// Declares that the controller waits until the finalizer of another controller is gone; `*` for all others.
     #[must_use]
     pub fn awaits_finalizer(mut self, finalizer: &str) -> Self {
         self.finalizers_awaited.insert(finalizer.to_owned());
         self
     }
 
-    /// Writes an annotation that others may read.
+    /// Declares an annotation that the controller writes and others may read.
     #[must_use]
     pub fn writes_annotation(mut self, key: &str) -> Self {
         self.annotations_written.insert(key.to_owned());
         self.writes([&field::annotation(key)])
     }
 
-    /// Reads an annotation that another controller or a user writes.
+    /// Declares an annotation that the controller reads and another controller or a user writes.
     #[must_use]
     pub fn reads_annotation(mut self, key: &str) -> Self {
         self.annotations_read.insert(key.to_owned());
         self
     }
 
-    /// The calls.
+    /// Returns the calls that the declaration allows.
     #[must_use]
     pub fn calls(&self) -> BTreeSet<Call> {
         let call = |(resource, verb): &(String, String)| Call::new(&self.group, resource, verb);

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{Access, Call, Declaration, field};
+use crate::{Call, Declaration, DeclaredAccess, field};
 
 /// The paths that `system:discovery` opens to everyone: how any client finds its resources.
 const DISCOVERY: [&str; 8] =
@@ -29,7 +29,7 @@ pub struct AuditReport {
     pub bodies: usize,
 }
 
-/// The events of one user: an impersonated one, when the caller has impersonated it.
+/// Returns the events of one user: of the impersonated user where the caller impersonates one.
 pub fn of_user<'a>(log: &'a [Value], username: &'a str) -> impl Iterator<Item = &'a Value> {
     log.iter().filter(move |event| {
         let name = |user: &str| event.pointer(user).and_then(Value::as_str);
@@ -101,7 +101,7 @@ fn calls(event: &Value) -> Vec<Call> {
 type Written = ((String, String), String);
 
 fn compare_fields(declaration: &Declaration, written: &BTreeSet<Written>, report: &mut AuditReport) {
-    let is_of = |access: &Access, kind: &(String, String)| {
+    let is_of = |access: &DeclaredAccess, kind: &(String, String)| {
         let matches = |declared: &str, made: &str| declared == "*" || declared == made;
         matches(&access.group, &kind.0) && matches(&access.resource, &kind.1)
     };
@@ -116,7 +116,7 @@ fn compare_fields(declaration: &Declaration, written: &BTreeSet<Written>, report
     for (kind, field) in written {
         let mut owners = declaration.all().iter().filter(|access| is_of(access, kind));
         if !owners.any(|access| access.fields.iter().any(|declared| field::is_within(field, declared))) {
-            let of = Access::to(&kind.0, &kind.1).kind();
+            let of = DeclaredAccess::to(&kind.0, &kind.1).kind();
             report.undeclared_fields.insert(format!("{field} of {of}"));
         }
     }
@@ -125,7 +125,7 @@ fn compare_fields(declaration: &Declaration, written: &BTreeSet<Written>, report
 // === impl AuditReport ===
 
 impl AuditReport {
-    /// True when the controller did what it declares, all of it and nothing else.
+    /// Returns true if the controller did what it declares, all of it and nothing else.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self { bodies: self.bodies, ..Self::default() }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_empty_status_of_a_created_object_was_not_written_by_its_client() {
-        let access = Access::to("apps", "deployments").creates().writes(["/spec"]);
+        let access = DeclaredAccess::to("apps", "deployments").creates().writes(["/spec"]);
         let declaration = Declaration::new("a", "A.").access(access);
         let undeclared = |verb: &str, status: Value| {
             let event = json!({"verb": verb, "objectRef": {"apiGroup": "apps", "resource": "deployments"},

@@ -17,13 +17,13 @@ pub struct Call {
 // === impl Call ===
 
 impl Call {
-    /// A call.
+    /// Returns a call.
     #[must_use]
     pub fn new(group: impl Into<String>, resource: impl Into<String>, verb: impl Into<String>) -> Self {
         Self { group: group.into(), resource: resource.into(), verb: verb.into() }
     }
 
-    /// True if this declared call, which may hold wildcards, stands for `made`, which holds none.
+    /// Returns true if this declared call, which may hold wildcards, stands for `made`, which holds none.
     ///
     /// `*` covers `pods` and not `pods/exec`: a declaration that reads every kind does not mean every subresource,
     /// although a role with `*` grants both.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Access, Declaration, field};
+use crate::{Declaration, DeclaredAccess, field};
 
 /// A dependency between controllers that does not work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +33,18 @@ pub enum Diagnostic {
     },
 }
 
-/// Compares the declarations of controllers with each other; empty when they fit.
+/// The dependencies that do not work, in the order of the declarations. Never empty. One line each when displayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+/// Compares the declarations of controllers with each other. Two that declare no kind in common are not compared; nor is the
+/// kind `*`, which is known at run time.
 ///
-/// Controllers of different kinds, or of the kind `*` that is known at run time, do not meet.
-#[must_use]
-pub fn consistency(all: &[Declaration]) -> Vec<Diagnostic> {
+/// # Errors
+///
+/// [`Diagnostics`] with every field that two controllers write, and every finalizer or annotation that a controller depends on
+/// and no controller writes.
+pub fn consistency(all: &[Declaration]) -> Result<(), Diagnostics> {
     let mut found = Vec::new();
     for (index, one) in all.iter().enumerate() {
         for other in all.iter().skip(index.saturating_add(1)) {
@@ -45,14 +52,14 @@ pub fn consistency(all: &[Declaration]) -> Vec<Diagnostic> {
         }
         found.extend(of_no_one(one, all));
     }
-    found
+    if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
 }
 
 fn two_owners(one: &Declaration, other: &Declaration) -> Vec<Diagnostic> {
     let pairs = one.all().iter().flat_map(|left| other.all().iter().map(move |right| (left, right)));
     let meet = pairs.filter(|(left, right)| same_kind(left, right));
     let controllers = || [one.name().to_owned(), other.name().to_owned()];
-    let clash = |(left, right): (&Access, &Access)| {
+    let clash = |(left, right): (&DeclaredAccess, &DeclaredAccess)| {
         let fields = left.fields.iter().filter(|mine| {
             let overlaps = |theirs: &String| field::is_within(mine, theirs) || field::is_within(theirs, mine);
             right.fields.iter().any(overlaps)
@@ -88,10 +95,47 @@ fn of_no_one(one: &Declaration, all: &[Declaration]) -> Vec<Diagnostic> {
     found
 }
 
-fn same_kind(one: &Access, other: &Access) -> bool {
+fn same_kind(one: &DeclaredAccess, other: &DeclaredAccess) -> bool {
     let same_names = one.named.is_none() || other.named.is_none() || one.named == other.named;
     (&one.group, &one.resource) == (&other.group, &other.resource) && one.resource != "*" && same_names
 }
+
+impl Diagnostics {
+    /// Returns the diagnostics in the order of the declarations.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.0.iter()
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, diagnostic) in self.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{diagnostic}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,8 +157,8 @@ impl fmt::Display for Diagnostic {
 mod tests {
     use super::*;
 
-    fn machines() -> Access {
-        Access::to("example.com", "machines").watches()
+    fn machines() -> DeclaredAccess {
+        DeclaredAccess::to("example.com", "machines").watches()
     }
 
     #[test]
@@ -127,16 +171,18 @@ mod tests {
                 .writes(["/status/b"])
                 .adds_finalizer("x/b"),
         );
-        assert_eq!(consistency(&[one, other]), []);
+        assert_eq!(consistency(&[one, other]), Ok(()));
     }
 
     #[test]
     fn objects_with_other_names_are_not_shared() {
         let writer = |name: &str, pattern: &str| {
-            Declaration::new(name, "").access(Access::to("", "configmaps").named(pattern).writes(["/data"]))
+            Declaration::new(name, "")
+                .access(DeclaredAccess::to("", "configmaps").named(pattern).writes(["/data"]))
         };
-        assert_eq!(consistency(&[writer("a", "a-*"), writer("b", "b-*")]), []);
-        assert_eq!(consistency(&[writer("a", "a-*"), writer("b", "a-*")]).len(), 1);
+        assert_eq!(consistency(&[writer("a", "a-*"), writer("b", "b-*")]), Ok(()));
+        let found = consistency(&[writer("a", "a-*"), writer("b", "a-*")]).unwrap_err();
+        assert_eq!(found.into_iter().count(), 1);
     }
 
     #[test]
@@ -144,15 +190,12 @@ mod tests {
         let one = Declaration::new("a", "").access(machines().writes(["/status"]).reads_annotation("k"));
         let other = Declaration::new("b", "")
             .access(machines().writes(["/status/b"]).awaits_finalizer("x/gone"))
-            .access(Access::to("", "machines").writes(["/status"]).writes_annotation("k"));
-        let found: Vec<_> = consistency(&[one, other]).iter().map(ToString::to_string).collect();
+            .access(DeclaredAccess::to("", "machines").writes(["/status"]).writes_annotation("k"));
         assert_eq!(
-            found,
-            [
-                "`a` and `b` both write /status of machines.example.com: give it to one of them",
-                "`a` reads the annotation k, which no controller writes",
-                "`b` awaits the finalizer x/gone, which no controller sets",
-            ]
+            consistency(&[one, other]).unwrap_err().to_string(),
+            "`a` and `b` both write /status of machines.example.com: give it to one of them\n\
+             `a` reads the annotation k, which no controller writes\n\
+             `b` awaits the finalizer x/gone, which no controller sets"
         );
     }
 }

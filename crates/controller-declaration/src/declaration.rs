@@ -2,53 +2,53 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Access, Call};
+use crate::{Call, DeclaredAccess};
 
 /// The declaration of one controller: the objects it reads, writes and waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
     name: String,
     summary: String,
-    access: Vec<Access>,
+    access: Vec<DeclaredAccess>,
 }
 
 // === impl Declaration ===
 
 impl Declaration {
-    /// A controller that does nothing yet. The name becomes that of its roles; the summary is a sentence for its users.
+    /// Returns the declaration of a controller that does nothing yet. The name becomes that of its roles; the summary is a sentence for its users.
     #[must_use]
     pub fn new(name: impl Into<String>, summary: impl Into<String>) -> Self {
         Self { name: name.into(), summary: summary.into(), access: Vec::new() }
     }
 
-    /// Adds what it does with the objects of one kind.
+    /// Adds the access to the objects of one kind.
     #[must_use]
-    pub fn access(mut self, access: Access) -> Self {
+    pub fn access(mut self, access: DeclaredAccess) -> Self {
         self.access.push(access);
         self
     }
 
-    /// The name.
+    /// Returns the controller's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The sentence for users.
+    /// Returns the summary, a sentence for users.
     #[must_use]
     pub fn summary(&self) -> &str {
         &self.summary
     }
 
-    /// Returns what it does, kind by kind, in the order in which it was stated.
+    /// Returns the declared access, kind by kind, in the order of the calls of [`Declaration::access`].
     #[must_use]
-    pub fn all(&self) -> &[Access] {
+    pub fn all(&self) -> &[DeclaredAccess] {
         &self.access
     }
 
-    /// Every call that it may make.
+    /// Returns every call that the controller may make.
     #[must_use]
     pub fn calls(&self) -> BTreeSet<Call> {
-        self.access.iter().flat_map(Access::calls).collect()
+        self.access.iter().flat_map(DeclaredAccess::calls).collect()
     }
 }

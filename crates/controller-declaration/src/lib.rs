@@ -1,12 +1,12 @@
 //! Declares what a controller reads, writes and waits for, and holds it to that.
 //!
 //! ```
-//! use controller_declaration::{Access, Declaration, check, of_user};
+//! use controller_declaration::{DeclaredAccess, Declaration, check, of_user};
 //! use serde_json::json;
 //!
 //! let drain = Declaration::new("drain", "Moves the jobs off a Machine that is being deleted.")
-//!     .access(Access::to("example.com", "machines").watches().adds_finalizer("example.com/drain"))
-//!     .access(Access::to("", "configmaps").lists().deletes());
+//!     .access(DeclaredAccess::to("example.com", "machines").watches().adds_finalizer("example.com/drain"))
+//!     .access(DeclaredAccess::to("", "configmaps").lists().deletes());
 //! assert_eq!(drain.role("shop").rules.unwrap().len(), 2);
 //!
 //! // One line of an audit log: a call that is not declared.
@@ -18,7 +18,7 @@
 //!
 //! | for | use |
 //! |---|---|
-//! | stating it | [`Declaration`], [`Access`] |
+//! | stating it | [`Declaration`], [`DeclaredAccess`] |
 //! | the rights | [`Declaration::role`], [`Declaration::cluster_role`] |
 //! | a page with a table and a graph | [`page`], [`graph`] |
 //! | two owners of one field, a finalizer that no one adds | [`consistency`] |
@@ -35,10 +35,15 @@ mod field;
 mod page;
 mod role;
 
-pub use access::Access;
+pub use access::DeclaredAccess;
 pub use audit::{AuditReport, check, of_user};
 pub use call::Call;
-pub use consistency::{Diagnostic, consistency};
+pub use consistency::{Diagnostic, Diagnostics, consistency};
 pub use declaration::Declaration;
 pub use page::{graph, page};
 pub use role::FINALIZERS;
+
+/// The program of the README is run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

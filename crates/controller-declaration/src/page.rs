@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::{Access, Declaration};
+use crate::{Declaration, DeclaredAccess};
 
-/// A page: the graph, and for each controller a table of what it does with each kind. The same declarations make the same text,
+/// Renders a page: the graph, and for each controller a table of what it does with each kind. The same declarations make the same text,
 /// so that a test can compare it with a file.
 #[must_use]
 pub fn page(title: &str, all: &[Declaration]) -> String {
@@ -46,7 +46,7 @@ fn table(declaration: &Declaration) -> String {
 }
 
 /// The verbs of the resource, and behind them those of its subresources.
-fn calls(access: &Access) -> String {
+fn calls(access: &DeclaredAccess) -> String {
     let mut verbs = BTreeMap::<String, Vec<String>>::new();
     for call in access.calls() {
         let subresource = call.resource.split_once('/').map(|(_, subresource)| subresource.to_owned());
@@ -64,7 +64,7 @@ fn quoted(all: &BTreeSet<String>) -> String {
     all.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join("<br>")
 }
 
-/// The graph in Mermaid's language: a controller writes to a kind, a change of a kind wakes a controller, and a controller
+/// Renders the graph in Mermaid's language: a controller writes to a kind, a change of a kind wakes a controller, and a controller
 /// waits for another one's finalizer.
 ///
 /// ```text
@@ -76,7 +76,7 @@ fn quoted(all: &BTreeSet<String>) -> String {
 /// ```
 #[must_use]
 pub fn graph(all: &[Declaration]) -> String {
-    let kinds: BTreeSet<String> = all.iter().flat_map(Declaration::all).map(Access::kind).collect();
+    let kinds: BTreeSet<String> = all.iter().flat_map(Declaration::all).map(DeclaredAccess::kind).collect();
     let kinds: Vec<String> = kinds.into_iter().collect();
     let mut graph = "graph LR\n".to_owned();
     for (index, declaration) in all.iter().enumerate() {
@@ -95,7 +95,7 @@ pub fn graph(all: &[Declaration]) -> String {
     graph
 }
 
-fn edges(graph: &mut String, access: &Access, controller: usize, kind: usize) {
+fn edges(graph: &mut String, access: &DeclaredAccess, controller: usize, kind: usize) {
     let calls = access.calls();
     let makes = |verb: &str| calls.iter().any(|call| call.verb == verb);
     if access.wakes {
@@ -121,9 +121,10 @@ fn edges(graph: &mut String, access: &Access, controller: usize, kind: usize) {
 }
 
 /// An edge from each controller whose finalizer is awaited.
-fn waits(graph: &mut String, access: &Access, controller: usize, all: &[Declaration]) {
+fn waits(graph: &mut String, access: &DeclaredAccess, controller: usize, all: &[Declaration]) {
     for (other, declaration) in all.iter().enumerate().filter(|(other, _)| *other != controller) {
-        let same = |theirs: &&Access| (&theirs.group, &theirs.resource) == (&access.group, &access.resource);
+        let same =
+            |theirs: &&DeclaredAccess| (&theirs.group, &theirs.resource) == (&access.group, &access.resource);
         for finalizer in declaration.all().iter().filter(same).flat_map(|theirs| &theirs.finalizers_added) {
             if access.finalizers_awaited.iter().any(|awaited| awaited == "*" || awaited == finalizer) {
                 line(graph, format_args!("c{other} -. \"finalizer {finalizer}\" .-> c{controller}"));
@@ -143,13 +144,13 @@ mod tests {
 
     #[test]
     fn a_page_shows_what_each_does_and_the_graph_how_they_meet() {
-        let machines = || Access::to("example.com", "machines").watches();
+        let machines = || DeclaredAccess::to("example.com", "machines").watches();
         let owner = Declaration::new("machine", "Owns Machines.").access(
             machines().adds_finalizer("x/instance").awaits_finalizer("*").writes(["/status/conditions"]),
         );
         let drain = Declaration::new("drain", "Drains Machines.")
             .access(machines().adds_finalizer("x/drain"))
-            .access(Access::to("", "configmaps").everywhere().lists().deletes());
+            .access(DeclaredAccess::to("", "configmaps").everywhere().lists().deletes());
         assert_eq!(
             page("Two", &[owner, drain]),
             "# Two

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::{Access, Declaration};
+use crate::{Declaration, DeclaredAccess};
 
 /// The annotation of a role with the finalizers that its controller adds and removes, separated by commas: so that who reads
 /// a finalizer in the cluster finds the controller.
@@ -14,7 +14,7 @@ pub const FINALIZERS: &str = "controllers.webtroller.dev/finalizers";
 // === impl Declaration ===
 
 impl Declaration {
-    /// The rights in the controller's namespace, as a Role with the controller's name.
+    /// Returns the rights in the controller's namespace, as a Role with the controller's name.
     #[must_use]
     pub fn role(&self, namespace: &str) -> Role {
         let own = || self.all().iter().filter(|access| !access.everywhere);
@@ -22,7 +22,7 @@ impl Declaration {
         Role { metadata, rules: Some(rules(own())) }
     }
 
-    /// The rights in all namespaces and on kinds that have none, as a ClusterRole with the controller's name, or `None` when it
+    /// Returns the rights in all namespaces and on kinds that have none, as a ClusterRole with the controller's name, or `None` when it
     /// needs none.
     #[must_use]
     pub fn cluster_role(&self) -> Option<ClusterRole> {
@@ -31,7 +31,7 @@ impl Declaration {
         (!rules.is_empty()).then(|| ClusterRole { metadata, rules: Some(rules), ..ClusterRole::default() })
     }
 
-    fn metadata<'a>(&self, all: impl Iterator<Item = &'a Access>) -> ObjectMeta {
+    fn metadata<'a>(&self, all: impl Iterator<Item = &'a DeclaredAccess>) -> ObjectMeta {
         let finalizers: BTreeSet<&str> =
             all.flat_map(|access| &access.finalizers_added).map(String::as_str).collect();
         let finalizers = finalizers.into_iter().collect::<Vec<_>>().join(",");
@@ -41,9 +41,9 @@ impl Declaration {
 }
 
 /// One rule for each resource, in order: the same declaration makes the same text.
-fn rules<'a>(all: impl Iterator<Item = &'a Access>) -> Vec<PolicyRule> {
+fn rules<'a>(all: impl Iterator<Item = &'a DeclaredAccess>) -> Vec<PolicyRule> {
     let mut verbs = BTreeMap::<_, BTreeSet<_>>::new();
-    for call in all.flat_map(Access::calls) {
+    for call in all.flat_map(DeclaredAccess::calls) {
         verbs.entry((call.group, call.resource)).or_default().insert(call.verb);
     }
     let rule = |((group, resource), verbs): (_, BTreeSet<_>)| PolicyRule {

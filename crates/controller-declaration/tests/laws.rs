@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use controller_declaration::{Access, Call, Declaration, check, of_user};
+use controller_declaration::{Call, Declaration, DeclaredAccess, check, of_user};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -26,8 +26,10 @@ fn declaration(calls: &BTreeSet<Call>) -> Declaration {
     let access = |call: &Call| {
         let verb = [call.verb.as_str()];
         let access = match call.resource.split_once('/') {
-            Some((resource, subresource)) => Access::to(&call.group, resource).verbs_on(subresource, verb),
-            None => Access::to(&call.group, &call.resource).verbs(verb),
+            Some((resource, subresource)) => {
+                DeclaredAccess::to(&call.group, resource).verbs_on(subresource, verb)
+            }
+            None => DeclaredAccess::to(&call.group, &call.resource).verbs(verb),
         };
         // Any split between the two roles.
         if call.resource.len().is_multiple_of(2) { access.everywhere() } else { access }
@@ -91,10 +93,10 @@ proptest! {
 #[test]
 fn an_apply_that_creates_uses_create_too() {
     let created = event(&Call::new("", "machines", "patch"), 201);
-    let patches = Declaration::new("c", "").access(Access::to("", "machines").verbs(["patch"]));
+    let patches = Declaration::new("c", "").access(DeclaredAccess::to("", "machines").verbs(["patch"]));
     let report = check(&patches, [&created]);
     assert_eq!(report.to_string(), "not declared: create machines\n");
-    let creates = patches.access(Access::to("", "machines").creates());
+    let creates = patches.access(DeclaredAccess::to("", "machines").creates());
     assert!(check(&creates, [&created]).is_empty());
 }
 
@@ -110,7 +112,7 @@ fn discovery_is_everyones_and_other_paths_are_not() {
 #[test]
 fn a_call_that_the_authorizer_refused_is_forbidden_and_one_that_admission_refused_is_not() {
     let mut refused = event(&Call::new("", "pods", "create"), 403);
-    let declaration = Declaration::new("c", "").access(Access::to("", "pods").creates());
+    let declaration = Declaration::new("c", "").access(DeclaredAccess::to("", "pods").creates());
     refused["annotations"] = json!({"authorization.k8s.io/decision": "allow"});
     assert!(check(&declaration, [&refused]).is_empty());
     refused["annotations"] = json!({"authorization.k8s.io/decision": "forbid"});
@@ -119,8 +121,9 @@ fn a_call_that_the_authorizer_refused_is_forbidden_and_one_that_admission_refuse
 
 #[test]
 fn fields_are_judged_when_the_log_has_bodies() {
-    let machines =
-        Access::to("example.com", "machines").writes(["/status/ready", "/spec"]).adds_finalizer("x/a");
+    let machines = DeclaredAccess::to("example.com", "machines")
+        .writes(["/status/ready", "/spec"])
+        .adds_finalizer("x/a");
     let declaration = Declaration::new("c", "").access(machines);
     let (patch, status) =
         (Call::new("example.com", "machines", "patch"), Call::new("example.com", "machines/status", "patch"));

@@ -4,7 +4,7 @@
 //! nobody has written to it. A claim is a write of the core that acts for the Machine now, so a deletion of the object as it was read
 //! before is refused.
 
-use controller_declaration::Access;
+use controller_declaration::DeclaredAccess;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::machine::Machine;
 /// The uid of the Machine, and the generation in which it refers to the object: it has another one when it comes back.
 const ANNOTATION: &str = "contract.example.com/machine";
 
-pub(crate) fn declared(objects: Access) -> Access {
+pub(crate) fn declared(objects: DeclaredAccess) -> DeclaredAccess {
     objects.writes_annotation(ANNOTATION).reads_annotation(ANNOTATION)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use duck_types::contract::{Contract, ContractVerdict, Provider};
 use examples::cluster::bounded;
 use examples::{Cluster, Condition, drive};
@@ -44,8 +44,9 @@ type Outcome = Result<Infrastructure, (String, String)>;
 /// The rights on the kinds of providers come with these: a core in production has them aggregated by a label of the providers'
 /// ClusterRoles, see `duck_types::contract`.
 pub(crate) fn declaration(namespace: &str) -> Declaration {
-    let machines = Access::to("contract.example.com", "machines").watches().writes(["/status"]);
-    let definitions = Access::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere().watches();
+    let machines = DeclaredAccess::to("contract.example.com", "machines").watches().writes(["/status"]);
+    let definitions =
+        DeclaredAccess::to("apiextensions.k8s.io", "customresourcedefinitions").everywhere().watches();
     let core = "Finds the provider of each Machine by the contract, and watches its kind as soon as a Machine refers to it.";
     let declaration = Declaration::new("core", core).access(machines).access(definitions);
     let kinds =

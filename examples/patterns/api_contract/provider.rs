@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use duck_types::DuckType;
 use examples::cluster::{bounded, is_not_found, named_after};
 use examples::{Cluster, drive};
@@ -77,9 +77,9 @@ impl Cloud {
     }
 
     /// The objects of the kind, for the declarations of all who act on them.
-    pub(crate) fn objects(self, namespace: &str) -> Access {
+    pub(crate) fn objects(self, namespace: &str) -> DeclaredAccess {
         let kind = self.resource(namespace, Release::V1);
-        Access::to(kind.group, kind.plural)
+        DeclaredAccess::to(kind.group, kind.plural)
     }
 
     fn finalizer(self) -> String {
@@ -92,7 +92,7 @@ impl Cloud {
             format!("Makes an instance for each {}, and keeps the contract in its fields.", self.kind);
         let objects = self.objects(namespace).watches().gets().adds_finalizer(&self.finalizer());
         Declaration::new(self.name, summary).access(objects.writes(["/spec/providerID", "/status"])).access(
-            Access::to("", "configmaps")
+            DeclaredAccess::to("", "configmaps")
                 .named(format!("{}-*", self.name))
                 .creates()
                 .writes(["/data/cores"])

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, drive};
 use kube::runtime::controller::Action;
@@ -43,7 +43,7 @@ pub(crate) struct MachineStatus {
 
 pub(crate) fn declaration() -> Declaration {
     Declaration::new("placement", "Asks the strategy that a Machine names.")
-        .access(Access::to("strategies.example.com", "machines").watches().writes(["/status"]))
+        .access(DeclaredAccess::to("strategies.example.com", "machines").watches().writes(["/status"]))
 }
 
 struct Placement {

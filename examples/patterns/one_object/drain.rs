@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use examples::cluster::bounded;
 use examples::{Cluster, Condition, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -24,7 +24,7 @@ pub(crate) const RUNS_ON: &str = "one-object.example.com/runs-on";
 pub(crate) fn declaration() -> Declaration {
     Declaration::new("drain", "Moves the jobs off a Machine that is being deleted.")
         .access(machines().adds_finalizer(FINALIZER).writes(["/status/conditions/Drained"]))
-        .access(Access::to("", "configmaps").named("job-*").lists().deletes())
+        .access(DeclaredAccess::to("", "configmaps").named("job-*").lists().deletes())
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {

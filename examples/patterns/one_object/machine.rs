@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use examples::cluster::{bounded, is_not_found, named_after};
 use examples::{Cluster, Condition, drive};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -46,8 +46,8 @@ impl Machine {
 }
 
 /// The Machines, for the declarations of all who act on them.
-pub(crate) fn machines() -> Access {
-    Access::to("one-object.example.com", "machines").watches()
+pub(crate) fn machines() -> DeclaredAccess {
+    DeclaredAccess::to("one-object.example.com", "machines").watches()
 }
 
 pub(crate) fn declaration() -> Declaration {
@@ -62,7 +62,9 @@ pub(crate) fn declaration() -> Declaration {
             .awaits_finalizer("*")
             .writes(["/status/conditions/Ready", "/status/conditions/Deleted"]),
     )
-    .access(Access::to("", "configmaps").named("instance-*").creates().writes(["/data/cores"]).deletes())
+    .access(
+        DeclaredAccess::to("", "configmaps").named("instance-*").creates().writes(["/data/cores"]).deletes(),
+    )
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {

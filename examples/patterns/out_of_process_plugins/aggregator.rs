@@ -1,7 +1,7 @@
 //! The second controller: gathers what the processes of `placement` report about an Extension, in the status of the Extension.
 
 use anyhow::Result;
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use examples::Cluster;
 use futures::StreamExt;
 use kube::Resource;
@@ -15,11 +15,15 @@ use crate::reports;
 pub(crate) fn declaration() -> Declaration {
     let summary = "Gathers what the processes of `placement` report about an Extension, in its status.";
     Declaration::new("aggregator", summary)
-        .access(Access::to(kinds::GROUP, "extensions").watches().gets().writes(["/status"]))
-        .access(Access::to(reports::GROUP, reports::RESOURCE).watches())
-        .access(Access::to("", "pods").watches())
+        .access(DeclaredAccess::to(kinds::GROUP, "extensions").watches().gets().writes(["/status"]))
+        .access(DeclaredAccess::to(reports::GROUP, reports::RESOURCE).watches())
+        .access(DeclaredAccess::to("", "pods").watches())
         .access(
-            Access::to("coordination.k8s.io", "leases").gets().creates().verbs(["update"]).owns(["/spec"]),
+            DeclaredAccess::to("coordination.k8s.io", "leases")
+                .gets()
+                .creates()
+                .verbs(["update"])
+                .owns(["/spec"]),
         )
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, Watched, drive, mapped, watched};
 use futures::{FutureExt, stream};
@@ -42,11 +42,13 @@ pub(crate) fn declaration() -> Declaration {
         "placement",
         "Asks every plug-in that an Extension has registered, and takes the zone that is left.",
     )
-    .access(Access::to(kinds::GROUP, "machines").watches().writes(["/status"]))
-    .access(Access::to(kinds::GROUP, "extensions").watches())
-    .access(Access::to(reports::GROUP, reports::RESOURCE).watches().creates().deletes().writes(report))
-    .access(Access::to("", "secrets").gets().creates())
-    .access(Access::to("", "configmaps").creates().writes(["/data/ca.crt"]))
+    .access(DeclaredAccess::to(kinds::GROUP, "machines").watches().writes(["/status"]))
+    .access(DeclaredAccess::to(kinds::GROUP, "extensions").watches())
+    .access(
+        DeclaredAccess::to(reports::GROUP, reports::RESOURCE).watches().creates().deletes().writes(report),
+    )
+    .access(DeclaredAccess::to("", "secrets").gets().creates())
+    .access(DeclaredAccess::to("", "configmaps").creates().writes(["/data/ca.crt"]))
 }
 
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {

@@ -5,7 +5,7 @@ use std::pin::pin;
 use admission_server::{Answer, Body, Routes, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
 use anyhow::{Context, Result, bail};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use examples::Cluster;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
@@ -24,8 +24,8 @@ pub(crate) const GATE: &str = "gate-is-open";
 pub(crate) fn declaration() -> Declaration {
     let endpoint = ["/spec/endpoint", "/spec/caBundle"];
     Declaration::new("plug-in", "Serves a hook, and says in its Extension where.")
-        .access(Access::to(kinds::GROUP, "extensions").watches().writes(endpoint))
-        .access(Access::to("", "configmaps").watches())
+        .access(DeclaredAccess::to(kinds::GROUP, "extensions").watches().writes(endpoint))
+        .access(DeclaredAccess::to("", "configmaps").watches())
 }
 
 struct PlugIn {

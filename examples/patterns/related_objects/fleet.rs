@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use examples::{Cluster, Condition, Watched, drive, trace};
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
@@ -30,7 +30,7 @@ pub(crate) fn declaration() -> Declaration {
         "fleet",
         "Keeps a MachineSet for each revision of a Fleet's template, and says how many Machines each has.",
     )
-    .access(Access::to(kinds::GROUP, "fleets").watches().gets().writes(["/status"]))
+    .access(DeclaredAccess::to(kinds::GROUP, "fleets").watches().gets().writes(["/status"]))
     .access(sets.writes(["/metadata/labels", "/metadata/ownerReferences", "/spec"]))
 }
 

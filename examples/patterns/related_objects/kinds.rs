@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use anyhow::Result;
-use controller_declaration::Access;
+use controller_declaration::DeclaredAccess;
 use examples::cluster::bounded;
 use examples::{Cluster, Condition};
 use k8s_openapi::NamespaceResourceScope;
@@ -100,13 +100,13 @@ pub(crate) struct MachineStatus {
 }
 
 /// The MachineSets, for the declarations of both who act on them.
-pub(crate) fn machine_sets() -> Access {
-    Access::to(GROUP, "machinesets")
+pub(crate) fn machine_sets() -> DeclaredAccess {
+    DeclaredAccess::to(GROUP, "machinesets")
 }
 
 /// The Machines, likewise.
-pub(crate) fn machines() -> Access {
-    Access::to(GROUP, "machines").watches()
+pub(crate) fn machines() -> DeclaredAccess {
+    DeclaredAccess::to(GROUP, "machines").watches()
 }
 
 /// The uid of the controller of an object; other owners may be there too.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, drive};
 use kube::runtime::controller::Action;
@@ -34,7 +34,7 @@ pub(crate) struct MachineStatus {
 
 pub(crate) fn declaration() -> Declaration {
     Declaration::new("placement", "Asks the sidecar where a Machine belongs.")
-        .access(Access::to("sidecar.example.com", "machines").watches().writes(["/status"]))
+        .access(DeclaredAccess::to("sidecar.example.com", "machines").watches().writes(["/status"]))
 }
 
 struct Placement {

@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use control_plane::ControlPlane;
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
@@ -172,12 +172,12 @@ async fn a_finalizer_is_explained_by_the_controller_that_declares_it() {
     let plane = ControlPlane::shared().await.unwrap();
     let namespace = plane.namespace("declared").await.unwrap();
     let declares = |name: &str, finalizer: &str| {
-        let access = Access::to("", "configmaps").adds_finalizer(finalizer);
+        let access = DeclaredAccess::to("", "configmaps").adds_finalizer(finalizer);
         Declaration::new(name, "Holds ConfigMaps.").access(access)
     };
     let archiver = declares("archiver", "example.com/archive").role(&namespace);
     apply(plane, &namespace, &serde_json::to_string(&archiver).unwrap()).await;
-    let access = Access::to("", "configmaps").everywhere().adds_finalizer("example.com/index");
+    let access = DeclaredAccess::to("", "configmaps").everywhere().adds_finalizer("example.com/index");
     let indexer = Declaration::new("indexer", "Holds ConfigMaps.").access(access).cluster_role().unwrap();
     apply(plane, &namespace, &serde_json::to_string(&indexer).unwrap()).await;
     let held = "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: \

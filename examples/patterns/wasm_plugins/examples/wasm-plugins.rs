@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use controller_declaration::{Access, Declaration};
+use controller_declaration::{Declaration, DeclaredAccess};
 use examples::ranking::{Question, Zone};
 use examples::{Cluster, Condition, Demo, Pattern, drive, no_role};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -113,7 +113,7 @@ impl Pattern for WasmPlugins {
     }
 
     fn declarations(_: &str) -> Vec<Declaration> {
-        let machines = Access::to("wasm.example.com", "machines").watches().writes(["/status"]);
+        let machines = DeclaredAccess::to("wasm.example.com", "machines").watches().writes(["/status"]);
         vec![Declaration::new("placement", "Asks the module that a Machine names.").access(machines)]
     }
 

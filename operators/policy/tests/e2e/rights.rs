@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use control_plane::ControlPlane;
-use controller_declaration::{Access, Declaration, check, of_user};
+use controller_declaration::{Declaration, DeclaredAccess, check, of_user};
 use kube::config::Kubeconfig;
 use webtroller::declaration::operator;
 
@@ -69,7 +69,12 @@ pub(crate) fn undeclared(plane: &ControlPlane) -> Vec<String> {
 /// The declaration names one of the two APIs of reports, with which the operator does the same.
 fn declared() -> Declaration {
     let reports = |resource| {
-        Access::to("wgpolicyk8s.io", resource).everywhere().lists().creates().deletes().verbs(["patch"])
+        DeclaredAccess::to("wgpolicyk8s.io", resource)
+            .everywhere()
+            .lists()
+            .creates()
+            .deletes()
+            .verbs(["patch"])
     };
     operator().access(reports("policyreports")).access(reports("clusterpolicyreports"))
 }
