@@ -60,12 +60,12 @@ impl Activation {
         self.staged(generation)
     }
 
-    /// The generation that is compiled.
+    /// Returns the generation that is compiled.
     pub fn ingested(&self) -> Option<i64> {
         Some(self.staged).filter(|generation| *generation > 0)
     }
 
-    /// The generation that is in force.
+    /// Returns the generation that is in force.
     pub fn enforcing(&self) -> Option<i64> {
         Some(self.active).filter(|generation| *generation > 0)
     }

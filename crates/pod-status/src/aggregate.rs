@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::activation_decision;
 use crate::condition;
-use crate::readiness::Failure;
+use crate::readiness::ErrorClass;
 use crate::report::{Entry, Member, PodError};
 use crate::shape::{SUMMARY, Shape};
 use crate::summary;
@@ -47,6 +47,7 @@ pub(crate) fn decide(shape: &Shape, parent: &Parent, votes: &[Vote<'_>], now: &T
         ("observedGeneration".to_owned(), json!(parent.generation)),
         ("conditions".to_owned(), Value::Array(parent.stored.merged(&conditions))),
     ]);
+    // Each pod applies its own entry there: a list from here would take the entries over.
     if !shape.direct {
         status.insert("byPod".to_owned(), Value::Array(by_pod(shape, parent.generation, votes)));
     }
@@ -61,6 +62,7 @@ pub(crate) fn decide(shape: &Shape, parent: &Parent, votes: &[Vote<'_>], now: &T
         let is = votes.iter().any(Vote::is_clean);
         status.insert(latch.clone(), json!(was || is));
     }
+    // Only our fields are compared: another manager's change of the status is no reason to write.
     let unchanged = status.iter().all(|(name, value)| parent.stored.has(name, value));
     if unchanged { Decision::Unchanged } else { Decision::Write(status) }
 }
@@ -80,6 +82,7 @@ pub(crate) fn waiting_for(shape: &Shape, parent: &Parent, votes: &[Vote<'_>]) ->
 fn by_pod(shape: &Shape, generation: i64, votes: &[Vote<'_>]) -> Vec<Value> {
     let is_right = |vote: &Vote<'_>| vote.is_clean() && vote.is_about(generation);
     let mut reported: Vec<&Vote<'_>> = votes.iter().filter(|vote| vote.entry.is_some()).collect();
+    // `false` sorts before `true`. Example: a-0 (old run, failed), a-0 (new run, right), b: the first a-0 stays, and b.
     reported.sort_by_key(|vote| (&vote.member.id, is_right(vote)));
     reported.dedup_by_key(|vote| &vote.member.id);
     if reported.len() > shape.by_pod_limit {
@@ -101,7 +104,7 @@ pub(crate) fn by_pod_entry(shape: &Shape, member: &Member, entry: &Entry) -> Map
     fields.remove("errors");
     if !entry.errors.is_empty() {
         // The class is not one of Gatekeeper's fields: a schema would prune it, and every comparison find a difference.
-        let shown = |error: &PodError| error.clone().class(Failure::Permanent);
+        let shown = |error: &PodError| error.clone().class(ErrorClass::Permanent);
         fields
             .insert("errors".to_owned(), entry.errors.iter().map(shown).map(|error| json!(error)).collect());
     }

@@ -40,7 +40,7 @@ pub struct AggregatorConfig {
 }
 
 impl AggregatorConfig {
-    /// The defaults, with a Lease of 15 seconds called `pod-status-aggregator` in the pod's namespace.
+    /// Returns the defaults, with a Lease of 15 seconds called `pod-status-aggregator` in the pod's namespace.
     pub fn new(identity: &PodIdentity, shapes: impl Shapes) -> Self {
         let name = "pod-status-aggregator";
         Self {
@@ -98,7 +98,7 @@ impl AggregatorConfig {
         self
     }
 
-    /// Sets the Lease.
+    /// Sets the Lease under which one process at a time aggregates.
     #[must_use]
     pub fn claim(mut self, claim: LeaseClaim) -> Self {
         self.claim = claim;

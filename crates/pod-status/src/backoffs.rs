@@ -9,19 +9,19 @@ use crate::pace::Retry;
 
 /// The things that have failed, each with the time of its next attempt.
 #[derive(Debug)]
-pub(crate) struct Parked<K> {
+pub(crate) struct Backoffs<K> {
     retries: BTreeMap<K, (Retry, Instant)>,
     /// The same by time. A thing whose attempt is under way is not in here.
     queue: BTreeSet<(Instant, K)>,
 }
 
-impl<K> Default for Parked<K> {
+impl<K> Default for Backoffs<K> {
     fn default() -> Self {
         Self { retries: BTreeMap::new(), queue: BTreeSet::new() }
     }
 }
 
-impl<K: Ord + Clone> Parked<K> {
+impl<K: Ord + Clone> Backoffs<K> {
     /// Notes one more failure. Returns the time until the next attempt.
     pub(crate) fn failed(&mut self, key: K, error: &kube::Error, now: Instant) -> Duration {
         let (mut retry, until) = self.retries.remove(&key).unwrap_or_else(|| (Retry::new(), now));
@@ -78,24 +78,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_thing_has_its_own_delay() {
-        let mut parked = Parked::default();
+        let mut backoffs = Backoffs::default();
         let start = Instant::now();
-        assert_eq!(parked.next(), None);
+        assert_eq!(backoffs.next(), None);
         for _ in 0..8 {
-            parked.failed("bad", &error(), start);
+            backoffs.failed("bad", &error(), start);
         }
-        let short = parked.failed("new", &error(), start);
+        let short = backoffs.failed("new", &error(), start);
         assert!(short < Duration::from_secs(2));
-        assert_eq!(parked.next(), start.checked_add(short));
-        assert!(parked.is_waiting(&"new", start) && !parked.is_waiting(&"other", start));
+        assert_eq!(backoffs.next(), start.checked_add(short));
+        assert!(backoffs.is_waiting(&"new", start) && !backoffs.is_waiting(&"other", start));
         let later = start.checked_add(short).unwrap();
-        assert_eq!(parked.take_due(later), ["new"]);
-        assert!(parked.take_due(later).is_empty(), "its attempt is under way");
-        assert!(parked.is_waiting(&"bad", later) && !parked.is_waiting(&"new", later));
-        assert!(parked.failed("new", &error(), later) > short.checked_div(3).unwrap());
-        parked.succeeded(&"new");
-        parked.succeeded(&"bad");
-        assert_eq!(parked.next(), None);
-        assert!(parked.failed("bad", &error(), later) < Duration::from_secs(2), "it begins anew");
+        assert_eq!(backoffs.take_due(later), ["new"]);
+        assert!(backoffs.take_due(later).is_empty(), "its attempt is under way");
+        assert!(backoffs.is_waiting(&"bad", later) && !backoffs.is_waiting(&"new", later));
+        assert!(backoffs.failed("new", &error(), later) > short.checked_div(3).unwrap());
+        backoffs.succeeded(&"new");
+        backoffs.succeeded(&"bad");
+        assert_eq!(backoffs.next(), None);
+        assert!(backoffs.failed("bad", &error(), later) < Duration::from_secs(2), "it begins anew");
     }
 }

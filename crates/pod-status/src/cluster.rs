@@ -23,9 +23,9 @@ pub(crate) use self::outcome::{Next, Written};
 use crate::activation_decision::{self, Activated};
 use crate::aggregate::{Decision, decide, waiting_for};
 use crate::aggregator_config::AggregatorConfig;
-use crate::decision::{Held, Job};
+use crate::decision::{DecisionJob, WaitingGeneration};
 use crate::direct_status;
-use crate::enforcement_states::Standing;
+use crate::enforcement_states::EnforcementState;
 use crate::epoch::Epochs;
 use crate::expected::PodEvent;
 use crate::follow::{Changes, FollowSelection, Followed};
@@ -193,7 +193,7 @@ impl Cluster {
     }
 
     /// Reads the parent, decides, and writes if that changes anything.
-    pub(crate) async fn reconcile(&self, job: &Job) -> kube::Result<Written> {
+    pub(crate) async fn reconcile(&self, job: &DecisionJob) -> kube::Result<Written> {
         let (shape, reference) = (&job.shape, &job.parent);
         let api = shape.api(&self.client, reference);
         let Some(mut object) = read(&api, &reference.name).await? else { return Ok(Written::Gone) };
@@ -214,8 +214,8 @@ impl Cluster {
         }
         let applied = applied.iter().map(|report| (&report.member, &report.entry));
         let votes = votes(&parent, &members, applied.chain(about_parent(reference, reports)));
-        let standing = |status: &Map<String, Value>| {
-            Standing::of(status, &now).waiting_for(|| waiting_for(shape, &parent, &votes))
+        let state = |status: &Map<String, Value>| {
+            EnforcementState::of(status, &now).waiting_for(|| waiting_for(shape, &parent, &votes))
         };
         let next = next(job, &parent, &members, &votes);
         let status = match decide(shape, &parent, &votes, &now) {
@@ -223,11 +223,11 @@ impl Cluster {
                 let nothing = Map::new();
                 let stored = parent.stored.status.as_object().unwrap_or(&nothing);
                 let version = object.metadata.resource_version;
-                return Ok(done(shape, &parent, standing(stored), stored, next).at(version));
+                return Ok(done(shape, &parent, state(stored), stored, next).at(version));
             }
             // A strict rollout that is under way has its own time, by which this wait would not end.
-            Decision::Write(_) if next.held.is_none() && awaits_first_report(&parent, &votes) => {
-                return Ok(settled(&parent, standing(&Map::new()), next, Some(FIRST_REPORT)));
+            Decision::Write(_) if next.waiting.is_none() && awaits_first_report(&parent, &votes) => {
+                return Ok(settled(&parent, state(&Map::new()), next, Some(FIRST_REPORT)));
             }
             Decision::Write(status) => status,
         };
@@ -236,7 +236,7 @@ impl Cluster {
         if shape.direct && !self.is_complete(&job.count).await? {
             return Ok(Written::Stale);
         }
-        let done = done(shape, &parent, standing(&status), &status, next);
+        let done = done(shape, &parent, state(&status), &status, next);
         let version = object.metadata.resource_version.as_deref();
         self.write(&api, body(shape, &parent, version, status), &parent, done).await
     }
@@ -269,8 +269,8 @@ fn unfinished_pods(namespace: &str) -> FollowSelection {
 }
 
 /// The parent with what is known beside its status: how long this process has waited, and the activation of a strict rollout.
-fn known(job: &Job, parent: Parent) -> Parent {
-    let waited = job.held.as_ref().and_then(|held| held.waited(&parent)).unwrap_or_default();
+fn known(job: &DecisionJob, parent: Parent) -> Parent {
+    let waited = job.waiting.as_ref().and_then(|waiting| waiting.waited(&parent)).unwrap_or_default();
     let announced = job.epoch.as_ref().and_then(|epoch| epoch.of(&parent.key));
     let before = Activated::read(&parent.stored.status, &parent.key.uid).waited(parent.generation);
     Parent { waited: before.max(waited), announced, ..parent }
@@ -285,7 +285,7 @@ async fn read(api: &Api<DynamicObject>, name: &str) -> kube::Result<Option<Dynam
     }
 }
 
-/// Tells a parent that is gone from a kind without the subresource `status`: the answer to a write of the status is the same.
+/// Distinguishes a parent that is gone from a kind without the subresource `status`: the answer to a write of the status is the same.
 async fn not_found(api: &Api<DynamicObject>, parent: &Parent) -> kube::Result<Written> {
     Ok(match read(api, &parent.key.reference.name).await? {
         None => Written::Gone,
@@ -321,33 +321,34 @@ fn awaits_first_report(parent: &Parent, votes: &[Vote<'_>]) -> bool {
 fn done(
     shape: &Shape,
     parent: &Parent,
-    standing: Standing,
+    state: EnforcementState,
     status: &Map<String, Value>,
     next: Next,
 ) -> Written {
     let activated = status.get("activation").and_then(|activation| activation.get("generation"));
     let waits = activated != Some(&json!(parent.generation));
     let deadline = shape.deadline().filter(|_| waits);
-    settled(parent, standing, next, deadline.and_then(|deadline| deadline.next(parent.waited)))
+    settled(parent, state, next, deadline.and_then(|deadline| deadline.next(parent.waited)))
 }
 
 /// The parent is decided about. If `wake` is given, it is decided about again when it has waited so long.
-fn settled(parent: &Parent, standing: Standing, next: Next, wake: Option<Duration>) -> Written {
-    let held = || Some(Held::new(parent, parent.generation, false, parent.waited, wake?));
-    Written::Done(Box::new(standing), Next { held: next.held.or_else(held), ..next })
+fn settled(parent: &Parent, state: EnforcementState, next: Next, wake: Option<Duration>) -> Written {
+    let waiting = || Some(WaitingGeneration::new(parent, parent.generation, false, parent.waited, wake?));
+    Written::Done(Box::new(state), Next { waiting: next.waiting.or_else(waiting), ..next })
 }
 
 /// The next step of a strict rollout.
-fn next(job: &Job, parent: &Parent, members: &[Member], votes: &[Vote<'_>]) -> Next {
+fn next(job: &DecisionJob, parent: &Parent, members: &[Member], votes: &[Vote<'_>]) -> Next {
     let Some(epoch) = &job.epoch else { return Next::default() };
-    let switching = job.held.as_ref().and_then(|held| held.switching(parent)).unwrap_or_default();
+    let switching = job.waiting.as_ref().and_then(|waiting| waiting.switching(parent)).unwrap_or_default();
     let fences = members.iter().filter_map(|member| member.ttl_seconds);
     let lead = lead(Duration::from_secs(fences.max().unwrap_or_default()));
     let announced = activation_decision::announce(&job.shape, parent, votes, switching, lead);
     let pending = parent.announced.filter(|announced| !announced.settled);
     let wake = lead.saturating_mul(2);
     Next {
-        held: pending.map(|pending| Held::new(parent, pending.generation, true, switching, wake)),
+        waiting: pending
+            .map(|pending| WaitingGeneration::new(parent, pending.generation, true, switching, wake)),
         plan: announced.map(|announced| Box::new(epoch.plan(parent.key.clone(), announced))),
         version: None,
     }

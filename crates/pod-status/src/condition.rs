@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::activation_decision::Activated;
 use crate::answer::{Answer, INGEST_ERROR, NOT_ENFORCING, NOTHING_TO_ENFORCE};
 use crate::progress;
-use crate::readiness::Failure;
+use crate::readiness::ErrorClass;
 use crate::shape::Shape;
 use crate::vote::{Parent, Vote};
 use crate::watermark::few;
@@ -60,7 +60,7 @@ fn ingested(generation: i64, votes: &[Vote<'_>]) -> Answer {
         votes.iter().partition(|vote| vote.is_about(generation));
     let failed: Vec<&Vote<'_>> = heard.iter().copied().filter(|vote| !vote.is_clean()).collect();
     let is_retried = |vote: &&Vote<'_>| {
-        vote.entry.is_some_and(|entry| entry.errors.iter().all(|error| error.class == Failure::Transient))
+        vote.entry.is_some_and(|entry| entry.errors.iter().all(|error| error.class == ErrorClass::Transient))
     };
     if !failed.is_empty() && failed.iter().all(is_retried) {
         let message = format!("{} will try again; see status.byPod", listed(&failed));

@@ -13,12 +13,12 @@ use crate::shape::Shape;
 use crate::vote::Parent;
 
 /// One decision to be made. Its reports were read *before* its members were listed.
-pub(crate) struct Job {
+pub(crate) struct DecisionJob {
     pub(crate) shape: Shape,
     pub(crate) parent: ParentRef,
     pub(crate) count: Arc<Count>,
     pub(crate) reports: Vec<Arc<PodReport>>,
-    pub(crate) held: Option<Held>,
+    pub(crate) waiting: Option<WaitingGeneration>,
     /// The activations, for a strict rollout.
     pub(crate) epoch: Option<Arc<Epoch>>,
     /// The first change that the decision is about was noted.
@@ -27,7 +27,7 @@ pub(crate) struct Job {
 
 /// A generation that waits to be activated, or that a strict rollout is switching to.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct WaitingGeneration {
     uid: String,
     generation: i64,
     is_switching: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Held {
     wake: Duration,
 }
 
-impl Held {
+impl WaitingGeneration {
     pub(crate) fn new(
         parent: &Parent,
         generation: i64,

@@ -15,9 +15,9 @@ use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 use tracing::{Instrument, Span, field};
 
-use crate::backoffs::Parked;
+use crate::backoffs::Backoffs;
 use crate::cluster::{Cluster, Written};
-use crate::decision::Job;
+use crate::decision::DecisionJob;
 use crate::membership::Count;
 use crate::parent::ParentRef;
 
@@ -42,13 +42,13 @@ pub(crate) struct Decisions {
     urgent: VecDeque<ParentRef>,
     queue: VecDeque<ParentRef>,
     /// The jobs of the parents in `urgent` and `queue`, and whether they are in the former. A parent in both has one.
-    jobs: BTreeMap<ParentRef, (Job, bool)>,
-    running: FuturesUnordered<BoxFuture<'static, (Job, kube::Result<Written>)>>,
+    jobs: BTreeMap<ParentRef, (DecisionJob, bool)>,
+    running: FuturesUnordered<BoxFuture<'static, (DecisionJob, kube::Result<Written>)>>,
     /// The parents in `running`.
     busy: BTreeSet<ParentRef>,
     /// Those of them that have changed since.
     outdated: BTreeSet<ParentRef>,
-    parked: Parked<ParentRef>,
+    backoffs: Backoffs<ParentRef>,
 }
 
 impl Decisions {
@@ -61,7 +61,7 @@ impl Decisions {
             running: FuturesUnordered::new(),
             busy: BTreeSet::new(),
             outdated: BTreeSet::new(),
-            parked: Parked::default(),
+            backoffs: Backoffs::default(),
         }
     }
 
@@ -77,12 +77,12 @@ impl Decisions {
             self.outdated.insert(parent.clone());
             return false;
         }
-        !self.parked.is_waiting(parent, now)
+        !self.backoffs.is_waiting(parent, now)
     }
 
     /// Decides when it is the parent's turn. A job that waits already is replaced, and keeps its place, or gets one among the
     /// urgent ones.
-    pub(crate) fn push(&mut self, job: Job, is_urgent: bool) {
+    pub(crate) fn push(&mut self, job: DecisionJob, is_urgent: bool) {
         let parent = job.parent.clone();
         let known = self.jobs.remove(&parent).map(|(waiting, was_urgent)| (waiting.began, was_urgent));
         let was_urgent = known.is_some_and(|(_, was_urgent)| was_urgent);
@@ -92,27 +92,27 @@ impl Decisions {
             self.queue.push_back(parent.clone());
         }
         let began = known.map_or(job.began, |(began, _)| began);
-        self.jobs.insert(parent, (Job { began, ..job }, is_urgent || was_urgent));
+        self.jobs.insert(parent, (DecisionJob { began, ..job }, is_urgent || was_urgent));
     }
 
     /// The time at which a parent that failed is to be decided about again.
     pub(crate) fn retry_at(&self) -> Option<Instant> {
-        self.parked.next()
+        self.backoffs.next()
     }
 
     /// The parents that have waited long enough after a failure.
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<ParentRef> {
-        self.parked.take_due(now)
+        self.backoffs.take_due(now)
     }
 
     /// Notes that the request for a parent failed. Returns the time until the next attempt.
     pub(crate) fn failed(&mut self, parent: ParentRef, error: &kube::Error) -> Duration {
-        self.parked.failed(parent, error, Instant::now())
+        self.backoffs.failed(parent, error, Instant::now())
     }
 
     /// Notes that the status of a parent is right, or the parent gone.
     pub(crate) fn succeeded(&mut self, parent: &ParentRef) {
-        self.parked.succeeded(parent);
+        self.backoffs.succeeded(parent);
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -128,14 +128,14 @@ impl Decisions {
         let Some((job, written)) = self.running.next().await else {
             return std::future::pending().await;
         };
-        let Job { parent, count, .. } = job;
+        let DecisionJob { parent, count, .. } = job;
         self.busy.remove(&parent);
         let is_outdated = self.outdated.remove(&parent);
         Settled { parent, written, is_outdated, count }
     }
 
     /// The next job, if there is room for it.
-    fn take(&mut self) -> Option<Job> {
+    fn take(&mut self) -> Option<DecisionJob> {
         loop {
             let (queue, limit) = if self.urgent.is_empty() {
                 (&mut self.queue, CONCURRENCY)
@@ -156,7 +156,7 @@ fn span(parent: &ParentRef) -> Span {
     tracing::debug_span!("pod_status_reconcile", %parent, generation = field::Empty)
 }
 
-async fn decide(cluster: Arc<Cluster>, job: Job) -> (Job, kube::Result<Written>) {
+async fn decide(cluster: Arc<Cluster>, job: DecisionJob) -> (DecisionJob, kube::Result<Written>) {
     let written = cluster.reconcile(&job).instrument(span(&job.parent)).await;
     metrics::histogram!("pod_status_aggregate_lag_seconds").record(job.began.elapsed().as_secs_f64());
     (job, written)

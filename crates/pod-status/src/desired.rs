@@ -85,7 +85,7 @@ impl DesiredReports {
     ///
     /// An outcome for an older generation of the same object is late and changes nothing, nor does one for
     /// an object that was removed. Outcomes for two objects of the same name are kept beside each other,
-    /// because nothing tells which one is the predecessor: the aggregator picks the one that exists.
+    /// because nothing shows which one is the predecessor: the aggregator picks the one that exists.
     pub(crate) fn ingested(
         &mut self,
         parent: &ParentKey,

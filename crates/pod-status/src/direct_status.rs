@@ -243,7 +243,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::readiness::Failure;
+    use crate::readiness::ErrorClass;
     use crate::report::PodError;
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
             let parent = ParentRef::new("g", "K", "p");
             let member = Member { uid, operations, ..Member::new("a", "run") };
             let error = |(code, message, location, retried): (String, String, Option<String>, bool)| {
-                let class = if retried { Failure::Transient } else { Failure::Permanent };
+                let class = if retried { ErrorClass::Transient } else { ErrorClass::Permanent };
                 let error = PodError::new(code, message).class(class);
                 location.into_iter().fold(error, PodError::at)
             };

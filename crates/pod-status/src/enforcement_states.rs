@@ -18,7 +18,7 @@ use crate::watermark::{HighWaterMark, HighWaterMarks, Waiting};
 
 /// The state of one parent as its status states it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Standing {
+pub(crate) struct EnforcementState {
     /// The condition that matters is true, or there is nothing to enforce: `Enforced`, or `Ingested` for a kind that is not enforced.
     is_true: bool,
     /// The condition is true.
@@ -36,7 +36,7 @@ pub(crate) struct Standing {
     activated: Option<i64>,
 }
 
-impl Standing {
+impl EnforcementState {
     /// The generation that the pods are to switch to, and whether all have.
     pub(crate) fn activation(&self) -> Option<(i64, bool)> {
         Some((self.activated?, self.is_true))
@@ -56,7 +56,7 @@ impl Standing {
         self
     }
 
-    /// The standing that `status`, as it is stored or about to be, gives a parent.
+    /// The state that `status`, as it is stored or about to be, gives a parent.
     pub(crate) fn of(status: &Map<String, Value>, now: &Time) -> Self {
         let conditions = status.get("conditions").and_then(Value::as_array).map(Vec::as_slice);
         let find = |type_: &str| {
@@ -85,9 +85,9 @@ impl Standing {
     }
 }
 
-/// The standings of all parents that this process knows, by kind.
+/// The states of all parents that this process knows, by kind.
 #[derive(Debug, Default)]
-pub(crate) struct Standings {
+pub(crate) struct EnforcementStates {
     /// The parents that are not enforced, and nothing for those that are. Boxed, as a map has room for eleven and most
     /// have one.
     kinds: BTreeMap<ParentKind, BTreeMap<ParentRef, Option<Box<Waiting>>>>,
@@ -100,24 +100,28 @@ pub(crate) struct Standings {
     listed: BTreeSet<ParentKind>,
 }
 
-impl Standings {
+impl EnforcementStates {
     /// A parent has been named.
     pub(crate) fn expect(&mut self, parent: &ParentRef) {
         if self.kinds.get(&parent.into()).is_some_and(|parents| parents.contains_key(parent)) {
             return;
         }
+        // Later ones do not hold the marks back: in a busy cluster some parent is always new.
         if !self.is_published {
             self.undecided.insert(parent.clone());
         }
-        self.waits(parent, Standing { message: "not decided about yet".to_owned(), ..Standing::default() });
+        self.waits(
+            parent,
+            EnforcementState { message: "not decided about yet".to_owned(), ..EnforcementState::default() },
+        );
     }
 
     /// The status of a parent is right.
-    pub(crate) fn set(&mut self, parent: &ParentRef, standing: Standing) {
+    pub(crate) fn set(&mut self, parent: &ParentRef, state: EnforcementState) {
         self.undecided.remove(parent);
-        if !standing.is_true {
+        if !state.is_true {
             self.seen.entry(parent.clone()).or_insert_with(Instant::now);
-            return self.waits(parent, standing);
+            return self.waits(parent, state);
         }
         if let Some(since) = self.seen.remove(parent) {
             metrics::histogram!("pod_status_time_to_enforced_seconds").record(since.elapsed().as_secs_f64());
@@ -129,7 +133,7 @@ impl Standings {
     pub(crate) fn fails(&mut self, parent: &ParentRef, reason: &str) {
         self.undecided.remove(parent);
         let message = format!("its status cannot be read or written: {reason}");
-        self.waits(parent, Standing { message, is_unwritable: true, ..Standing::default() });
+        self.waits(parent, EnforcementState { message, is_unwritable: true, ..EnforcementState::default() });
     }
 
     /// There is no such parent, or its status is not to be written.
@@ -148,10 +152,12 @@ impl Standings {
 
     /// A parent that waits already has waited since the earlier of the two times: the condition changes its
     /// transition time from `Unknown` to `False` too.
-    fn waits(&mut self, parent: &ParentRef, standing: Standing) {
+    fn waits(&mut self, parent: &ParentRef, state: EnforcementState) {
         let now = Instant::now();
-        let Standing { since, age, message, pods, is_unwritable, .. } = standing;
+        let EnforcementState { since, age, message, pods, is_unwritable, .. } = state;
         let began = now.checked_sub(age).unwrap_or(now);
+        // Example: `Unknown` since 12:00:00, written as `False` at 12:00:50. It has waited since 12:00:00. `since` is for people and
+        // by the API server's clock; `began` is the same by ours, with which ages are computed.
         let mut waiting = Waiting { parent: parent.clone(), since, pods, message, began, is_unwritable };
         let known = self.kinds.entry(parent.into()).or_default().entry(parent.clone()).or_default();
         if let Some(known) = known {
@@ -168,6 +174,7 @@ impl Standings {
             return;
         }
         self.is_published = true;
+        // An empty set that is listed is complete; one that is not may be only not known yet.
         self.kinds.retain(|kind, parents| !parents.is_empty() || self.listed.contains(kind));
         for kind in &self.listed {
             self.kinds.entry(kind.clone()).or_default();

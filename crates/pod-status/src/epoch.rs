@@ -19,7 +19,7 @@ use crate::strict_rollout::Announced;
 const NAME: &str = "activations";
 
 impl ReportKind {
-    /// The kind of the object with the activations of a strict rollout: `ActivationEpoch` in this group and version.
+    /// Returns the kind of the object with the activations of a strict rollout: `ActivationEpoch` in this group and version.
     pub fn epoch_resource(&self) -> ApiResource {
         Self::new(&self.group, &self.version, "ActivationEpoch", "activationepochs").api_resource()
     }

@@ -36,9 +36,9 @@ const MEASURED: Duration = Duration::from_secs(5);
 /// }
 /// ```
 pub trait Follow: Debug + Send + Sync + 'static {
-    /// The objects of a selection, then every change of one, in the server's order: a change that is left out because a
-    /// later one followed could be another client's. The stream deals with failures by itself and says nothing
-    /// meanwhile. Polled until it is dropped; one that ends leaves what it has told, the age of which grows.
+    /// Returns the objects of a selection, then every change of one, in the server's order: a change that is left out because a
+    /// later one followed could be another client's. The stream retries failures by itself and yields nothing
+    /// meanwhile. Polled until it is dropped; one that ends leaves what it has yielded, the age of which grows.
     fn follow(&self, selection: &FollowSelection) -> BoxStream<'static, Followed>;
 }
 
@@ -46,9 +46,9 @@ pub trait Follow: Debug + Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FollowSelection {
-    /// Their kind.
+    /// The kind of the objects.
     pub resource: ApiResource,
-    /// Their namespace.
+    /// The namespace of the objects.
     pub namespace: String,
     /// The labels that they carry.
     pub labels: BTreeMap<String, String>,
@@ -72,8 +72,8 @@ pub enum Followed {
     Applied(DynamicObject),
     /// An object was deleted, or has left the selection.
     Deleted(DynamicObject),
-    /// The server was heard of, and has nothing to report. The age of what is known is the time since the last step,
-    /// so a stream that is connected says this twice a minute or so.
+    /// The server has answered, without a change. The age of what is known is the time since the last step,
+    /// so a stream that is connected yields this twice a minute or so.
     Alive,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Changes {
 // === impl FollowSelection ===
 
 impl FollowSelection {
-    /// All objects of a kind in a namespace.
+    /// Selects all objects of a kind in a namespace.
     pub fn new(resource: ApiResource, namespace: &str) -> Self {
         Self {
             resource,
@@ -122,7 +122,7 @@ impl Changes {
         Self { client, host }
     }
 
-    /// Follows the objects of a selection. Never ends, and never says [`Followed::Alive`].
+    /// Follows the objects of a selection. Never ends, and never yields [`Followed::Alive`].
     pub(crate) fn follow(&self, selection: &FollowSelection) -> BoxStream<'static, Followed> {
         let steps = match &self.host {
             Some(host) => host.follow(selection),
@@ -142,7 +142,7 @@ fn measured(kind: String, steps: BoxStream<'static, Followed>) -> impl Stream<It
                 Ok(Some(Followed::Alive)) => heard_at = Instant::now(),
                 Ok(Some(step)) => return Some((step, (kind, steps, Instant::now()))),
                 Ok(None) => {
-                    tracing::error!(kind, "a stream of the host has ended; what it told is out of date");
+                    tracing::error!(kind, "a stream of the host has ended; what it yielded is out of date");
                     steps = stream::pending().boxed();
                 }
                 Err(_) => {}

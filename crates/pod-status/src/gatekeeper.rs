@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::name::{label_value, pack, unpack};
 use crate::parent::{ParentKey, ParentRef};
-use crate::readiness::Failure;
+use crate::readiness::ErrorClass;
 use crate::report::{Entry, Member, PodError, PodReport};
 
 const GROUP: &str = "status.gatekeeper.sh";
@@ -83,7 +83,7 @@ kinds! {
 }
 
 impl PodStatusKind {
-    /// The resource, such as `constraintpodstatuses.status.gatekeeper.sh`.
+    /// Returns the resource, such as `constraintpodstatuses.status.gatekeeper.sh`.
     pub fn api_resource(&self) -> ApiResource {
         let gvk = GroupVersionKind::gvk(GROUP, self.version, self.kind);
         ApiResource::from_gvk_with_plural(&gvk, &format!("{}es", self.kind.to_lowercase()))
@@ -95,7 +95,7 @@ impl PodStatusKind {
         group == parent.group && kind.is_none_or(|kind| kind == parent.kind)
     }
 
-    /// The name of the object of `pod` for `parent`, as Gatekeeper packs it. Gatekeeper has no name longer than 253
+    /// Returns the name of the object of `pod` for `parent`, as Gatekeeper packs it. Gatekeeper has no name longer than 253
     /// characters; here it ends in a hash.
     pub fn object_name(&self, pod: &str, parent: &ParentRef) -> String {
         let kind = parent.kind.to_lowercase();
@@ -150,7 +150,7 @@ impl PodStatusKind {
         }
         if *self == Self::PROVIDER {
             // Its schema requires them.
-            fields.insert("retryable".to_owned(), json!(error.class == Failure::Transient));
+            fields.insert("retryable".to_owned(), json!(error.class == ErrorClass::Transient));
             fields.insert("errorTimestamp".to_owned(), json!(Time(Timestamp::now())));
         }
         Value::Object(fields)
@@ -208,9 +208,9 @@ impl PodStatusKind {
 
 /// The class of an error of Gatekeeper's own pod, which states none. It is permanent only if that is certain: at the first
 /// permanent one the parent is `Stalled`, and Flux gives up.
-fn class(code: &str, retryable: Option<bool>) -> Failure {
+fn class(code: &str, retryable: Option<bool>) -> ErrorClass {
     let is_certain = PERMANENT.contains(&code) || code.starts_with("rego_") || retryable == Some(false);
-    if is_certain && retryable != Some(true) { Failure::Permanent } else { Failure::Transient }
+    if is_certain && retryable != Some(true) { ErrorClass::Permanent } else { ErrorClass::Transient }
 }
 
 #[cfg(test)]
@@ -300,21 +300,21 @@ mod tests {
         let entry = &report.entries[0];
         assert_eq!(entry.parent, ParentKey::new(constraint(), "u"));
         assert_eq!((entry.generation, &entry.detail), (2, &json!({"enforced": true})));
-        assert_eq!(entry.errors, [PodError::new("x", "y").class(Failure::Transient)]);
+        assert_eq!(entry.errors, [PodError::new("x", "y").class(ErrorClass::Transient)]);
     }
 
     #[test]
     fn an_error_of_gatekeepers_own_pod_is_permanent_only_if_that_is_certain() {
         for (code, retryable, expected) in [
-            ("ingest_error", None, Failure::Permanent),
-            ("conversion_error", None, Failure::Permanent),
-            ("rego_parse_error", None, Failure::Permanent),
-            ("ErrConflictingSchema", None, Failure::Permanent),
-            ("create_error", None, Failure::Transient),
-            ("update_error", None, Failure::Transient),
-            ("", None, Failure::Transient),
-            ("Conversion", Some(false), Failure::Permanent),
-            ("UpsertCache", Some(true), Failure::Transient),
+            ("ingest_error", None, ErrorClass::Permanent),
+            ("conversion_error", None, ErrorClass::Permanent),
+            ("rego_parse_error", None, ErrorClass::Permanent),
+            ("ErrConflictingSchema", None, ErrorClass::Permanent),
+            ("create_error", None, ErrorClass::Transient),
+            ("update_error", None, ErrorClass::Transient),
+            ("", None, ErrorClass::Transient),
+            ("Conversion", Some(false), ErrorClass::Permanent),
+            ("UpsertCache", Some(true), ErrorClass::Transient),
         ] {
             assert_eq!(class(code, retryable), expected, "{code}");
         }

@@ -1,7 +1,7 @@
 //! The identity of a reporter: a pod, and one run of its process.
 //!
-//! A pod's name is reused by StatefulSets and its uid survives a container restart, so neither alone tells
-//! two runs apart. The *incarnation* does: it is new in every process.
+//! A pod's name is reused by StatefulSets and its uid survives a container restart, so neither alone identifies
+//! a run. The *incarnation* does: it is new in every process.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -31,7 +31,7 @@ pub struct PodIdentity {
 }
 
 impl PodIdentity {
-    /// The identity in `POD_NAME`, `POD_NAMESPACE` and `POD_UID`, which the pod's manifest sets from
+    /// Reads the identity in `POD_NAME`, `POD_NAMESPACE` and `POD_UID`, which the pod's manifest sets from
     /// `metadata.name`, `metadata.namespace` and `metadata.uid` (the downward API).
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl PodIdentity {
         Self::from_variables(|name| std::env::var(name).ok(), operations)
     }
 
-    /// As [`PodIdentity::from_downward_api`], with `variable` in place of the process environment.
+    /// Reads the identity as [`PodIdentity::from_downward_api`], with `variable` in place of the process environment.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl PodIdentity {
         Ok(Self::new(namespace, name, Some(uid), operations))
     }
 
-    /// The identity of a process that is not a pod of this cluster.
+    /// Returns the identity of a process that is not a pod of this cluster.
     ///
     /// Its reports have no owner (a reference to a pod that does not exist would have them garbage-collected
     /// again and again); instead the process sends heartbeats, and its reports are swept when there has been
@@ -88,7 +88,7 @@ impl PodIdentity {
         Self { namespace, name, uid, incarnation: new_incarnation(), operations }
     }
 
-    /// The owner of the reports: the pod, so that they go when it goes. Nothing for a detached process.
+    /// Returns the owner of the reports: the pod, so that they are deleted with it. `None` for a detached process.
     pub fn owner_reference(&self) -> Option<OwnerReference> {
         self.uid.as_ref().map(|uid| OwnerReference {
             api_version: "v1".to_owned(),
@@ -99,18 +99,18 @@ impl PodIdentity {
         })
     }
 
-    /// The time without a heartbeat after which a detached process counts as gone; nothing for a pod, whose
-    /// object tells, unless [`crate::ReporterConfig::fence`] is set.
+    /// Returns the time without a heartbeat after which a detached process counts as gone; `None` for a pod, which is gone when its
+    /// object is, unless [`crate::ReporterConfig::fence`] is set.
     pub fn ttl(&self) -> Option<Duration> {
         self.uid.is_none().then_some(DETACHED_TTL)
     }
 
-    /// A name that is different in every run, such as the holder of a Lease.
+    /// Returns a name that is different in every run, such as the holder of a Lease.
     pub fn holder(&self) -> String {
         format!("{}_{}", self.name, self.incarnation)
     }
 
-    /// The same pod, run again: for tests and for processes that start over without ending.
+    /// Returns the identity of another run of the same pod: for tests and for processes that start over without ending.
     #[must_use]
     pub fn restarted(mut self) -> Self {
         self.incarnation = new_incarnation();

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use crate::backoffs::Parked;
+use crate::backoffs::Backoffs;
 use crate::reason::reason;
 
 /// Requests that are under way at the same time.
@@ -25,7 +25,7 @@ pub(crate) struct KeyedRequests<K, T> {
     running: FuturesUnordered<Request<K, T>>,
     /// The keys in `queue` and `running`.
     busy: BTreeSet<K>,
-    parked: Parked<K>,
+    backoffs: Backoffs<K>,
 }
 
 impl<K: Ord + Clone + Send + 'static, T: 'static> KeyedRequests<K, T> {
@@ -35,7 +35,7 @@ impl<K: Ord + Clone + Send + 'static, T: 'static> KeyedRequests<K, T> {
             queue: VecDeque::new(),
             running: FuturesUnordered::new(),
             busy: BTreeSet::new(),
-            parked: Parked::default(),
+            backoffs: Backoffs::default(),
         }
     }
 
@@ -44,7 +44,7 @@ impl<K: Ord + Clone + Send + 'static, T: 'static> KeyedRequests<K, T> {
     where
         F: Future<Output = kube::Result<T>> + Send + 'static,
     {
-        if self.parked.is_waiting(&key, now) || !self.busy.insert(key.clone()) {
+        if self.backoffs.is_waiting(&key, now) || !self.busy.insert(key.clone()) {
             return false;
         }
         self.queue.push_back(Box::pin(async move { (key, request.await) }));
@@ -53,13 +53,13 @@ impl<K: Ord + Clone + Send + 'static, T: 'static> KeyedRequests<K, T> {
 
     /// The time at which a request that failed may be sent again.
     pub(crate) fn retry_at(&self) -> Option<Instant> {
-        self.parked.next()
+        self.backoffs.next()
     }
 
     /// The caller is about to send what it still wants, which are these keys: forgets the failures of all others.
     pub(crate) fn begin(&mut self, wanted: &BTreeSet<K>, now: Instant) {
-        self.parked.take_due(now);
-        self.parked.retain(|key| wanted.contains(key));
+        self.backoffs.take_due(now);
+        self.backoffs.retain(|key| wanted.contains(key));
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -79,12 +79,12 @@ impl<K: Ord + Clone + Send + 'static, T: 'static> KeyedRequests<K, T> {
         self.busy.remove(&key);
         match answer {
             Ok(answer) => {
-                self.parked.succeeded(&key);
+                self.backoffs.succeeded(&key);
                 Some((key, answer))
             }
             Err(error) => {
                 let (reason, purpose) = (reason(&error), self.purpose);
-                let delay = self.parked.failed(key, &error, Instant::now());
+                let delay = self.backoffs.failed(key, &error, Instant::now());
                 tracing::warn!(reason, ?delay, "cannot {purpose}, will retry");
                 None
             }

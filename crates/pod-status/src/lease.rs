@@ -48,7 +48,7 @@ pub struct LeaseClaim {
 }
 
 impl LeaseClaim {
-    /// A claim of the Lease `name` in the pod's namespace, for 15 seconds.
+    /// Returns a claim of the Lease `name` in the pod's namespace, for 15 seconds.
     pub fn new(identity: &PodIdentity, name: impl Into<String>) -> Self {
         Self {
             namespace: identity.namespace.clone(),
@@ -58,7 +58,7 @@ impl LeaseClaim {
         }
     }
 
-    /// Sets the duration.
+    /// Sets the time after which another process takes over; at least 3 seconds.
     #[must_use]
     pub fn duration(mut self, duration: Duration) -> Self {
         self.duration = duration;
@@ -102,11 +102,24 @@ impl LeaseClaim {
 
 /// Runs `work` whenever this process holds the Lease, until `shutdown`, then gives the Lease back.
 ///
-/// `work` is called anew for each term and should run until it is dropped. It is dropped at its next
-/// `.await` when the Lease is lost and at shutdown; when it returns by itself, so does this function, after
-/// giving the Lease back. Failed requests are logged and retried.
+/// `work` is called anew for each term and should run until it is dropped. When it returns by itself, so does this function,
+/// after giving the Lease back.
 ///
-/// Dropping the future ends the work at once and leaves the Lease to expire.
+/// # Guarantees
+///
+/// - `work` is dropped at its next `.await` when the Lease is lost, two thirds of its duration after the start of the last renewal
+///   that succeeded, and at `shutdown`. It runs in the same task: it cannot outlive this future.
+/// - No two processes run `work` at once, if both keep their clocks running and reach an `.await` within a third of the duration.
+///   A request that is already sent is not called back.
+/// - Failed requests are logged and retried; it gives up a term, never the wait for the next one.
+/// - Returns 4/15 of the duration after `shutdown` or the end of `work` at the latest, or twice that if a claim is being sent. A Lease that could not be given back expires.
+/// - Dropping the future ends the work at once and leaves the Lease to expire.
+///
+/// # Assumptions
+///
+/// - Each process, and each run of a process, has another [`LeaseClaim::holder`].
+/// - Writes that must not happen twice have a precondition of their own.
+/// - `get`, `create` and `update` of Leases are granted in the namespace.
 pub async fn lead<W, F>(client: kube::Client, claim: LeaseClaim, shutdown: CancellationToken, mut work: W)
 where
     W: FnMut() -> F,

@@ -20,15 +20,15 @@
 //!
 //! | type | purpose |
 //! |---|---|
-//! | [`StatusReporter`] | stores what this pod has ingested in a few objects owned by the pod |
-//! | [`Permit`] | tells whether this pod may still answer, by its own clock (self-fencing) |
+//! | [`StatusReporter`], [`ReporterDriver`] | store what this pod has ingested in a few objects owned by the pod |
+//! | [`Permit`] | ends when this pod must not answer any more, by its own clock (self-fencing) |
 //! | [`Aggregator`] | aggregates the reports of all pods into `status.byPod` and conditions |
 //! | [`aggregate`] | its decision, without I/O |
 //! | [`HighWaterMark`] | how many parents are enforced everywhere, and which has waited longest |
 //! | [`Activation`] | coordinated rollout: no pod enforces a generation before all have ingested it |
 //! | [`Schedule`] | strict rollout: no pod judges by an old generation after another judged by the new one |
 //! | [`PodStatusKind`] | reports in Gatekeeper's objects, one for each pod and parent |
-//! | [`MissingSemantics`] | tells for each kind whether a pod may go on without an object of it |
+//! | [`MissingSemantics`] | states for each kind whether a pod may go on without an object of it |
 //! | [`ReadinessTracker`] | tracks whether everything that existed at the start has been ingested |
 //! | [`LiveRuns`] | reports whether the process that wrote an object is still alive |
 //! | [`lead`] | runs any work in one process at a time, under a Lease |
@@ -115,13 +115,18 @@ pub use manifest::{direct_rules, parent_rules, per_parent_rules};
 pub use missing::MissingSemantics;
 pub use parent::{ParentKey, ParentKind, ParentRef};
 pub use parent_changes::ParentChanges;
-pub use permit::{Fenced, Permit};
+pub use permit::{FencedError, Permit};
 pub use readiness::{Readiness, ReadinessTracker};
 pub use report::{Entry, Member, POD_LABEL, PodError, PodReport, ReportKind, SHARD_LABEL};
 pub use reporter::{ReporterDriver, StatusReporter};
 pub use reporter_config::ReporterConfig;
 pub use rollout::{Deadline, Rollout};
 pub use shape::{Shape, Shapes};
-pub use strict_rollout::{Compiled, Schedule, Undecided};
+pub use strict_rollout::{Compiled, Schedule, UndecidedError};
 pub use vote::{Parent, Reported};
 pub use watermark::{HighWaterMark, HighWaterMarks, Waiting};
+
+/// The program of the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

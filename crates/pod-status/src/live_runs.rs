@@ -47,7 +47,13 @@ impl LiveRuns {
         }
     }
 
-    /// Waits until an answer of [`LiveRuns::is_live`] may be another one. Cancel-safe.
+    /// Waits until an answer of [`LiveRuns::is_live`] may be another one.
+    ///
+    /// # Guarantees
+    ///
+    /// - Returns after each change of a registration, and when the time of a run with a heartbeat is over.
+    /// - Requests that fail are retried; the last answers stay meanwhile.
+    /// - Cancel-safe. Nothing is followed while no call is polled.
     pub async fn changed(&mut self) {
         let now = Instant::now();
         let expiries = self.registered.values().filter_map(|run| self.membership.expiry(run));

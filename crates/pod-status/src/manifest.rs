@@ -15,7 +15,7 @@ use crate::gatekeeper::PodStatusKind;
 use crate::report::ReportKind;
 
 impl ReportKind {
-    /// The CustomResourceDefinition, to be installed before any pod reports.
+    /// Returns the CustomResourceDefinition, to be installed before any pod reports.
     pub fn crd(&self) -> CustomResourceDefinition {
         let columns = vec![
             column("Pod", "string", ".pod.id"),
@@ -25,19 +25,19 @@ impl ReportKind {
         definition(&self.api_resource(), schema(), columns)
     }
 
-    /// The CustomResourceDefinition of the object with the activations, to be installed before any strict rollout.
+    /// Returns the CustomResourceDefinition of the object with the activations, to be installed before any strict rollout.
     pub fn epoch_crd(&self) -> CustomResourceDefinition {
         let columns = vec![column("Age", "date", ".metadata.creationTimestamp")];
         definition(&self.epoch_resource(), activations(), columns)
     }
 
-    /// The rules of a Role in the pods' namespace for strict rollouts.
+    /// Returns the rules of a Role in the pods' namespace for strict rollouts.
     pub fn strict_rules(&self) -> Vec<PolicyRule> {
         let resource = self.epoch_resource();
         vec![rule(&resource.group, &resource.plural, &["get", "create", "update"])]
     }
 
-    /// The rules of a Role in the pods' namespace, for a process that reports and aggregates.
+    /// Returns the rules of a Role in the pods' namespace, for a process that reports and aggregates.
     pub fn namespace_rules(&self) -> Vec<PolicyRule> {
         vec![
             rule(&self.group, &self.plural, &["get", "list", "watch", "create", "patch", "delete"]),
@@ -47,7 +47,7 @@ impl ReportKind {
     }
 }
 
-/// The rules of a ClusterRole that let the aggregator read these kinds of parents and write their statuses.
+/// Returns the rules of a ClusterRole that let the aggregator read these kinds of parents and write their statuses.
 pub fn parent_rules<'a>(parents: impl IntoIterator<Item = &'a ApiResource>) -> Vec<PolicyRule> {
     let rules = |resource: &ApiResource| {
         let status = format!("{}/status", resource.plural);
@@ -56,7 +56,7 @@ pub fn parent_rules<'a>(parents: impl IntoIterator<Item = &'a ApiResource>) -> V
     parents.into_iter().flat_map(rules).collect()
 }
 
-/// The rules of a Role in the pods' namespace for a process that reports or reads these kinds of Gatekeeper's.
+/// Returns the rules of a Role in the pods' namespace for a process that reports or reads these kinds of Gatekeeper's.
 pub fn per_parent_rules<'a>(kinds: impl IntoIterator<Item = &'a PodStatusKind>) -> Vec<PolicyRule> {
     let rules = |kind: &PodStatusKind| {
         let resource = kind.api_resource();
@@ -65,7 +65,7 @@ pub fn per_parent_rules<'a>(kinds: impl IntoIterator<Item = &'a PodStatusKind>) 
     kinds.into_iter().map(rules).collect()
 }
 
-/// The rules of a ClusterRole for a process that applies its entries to these kinds of parents itself.
+/// Returns the rules of a ClusterRole for a process that applies its entries to these kinds of parents itself.
 pub fn direct_rules<'a>(parents: impl IntoIterator<Item = &'a ApiResource>) -> Vec<PolicyRule> {
     let rules = |resource: &ApiResource| {
         let status = format!("{}/status", resource.plural);

@@ -20,13 +20,14 @@ use crate::membership::{Count, Membership, candidates};
 use crate::registration::Registration;
 use crate::report::Member;
 use crate::report_store::ReportStore;
-use crate::run_state::{Place, place};
+use crate::run_state::{RunState, run_state};
 
 /// A count waits so long for answers about single pods. A server that is well answers in time, and the statuses need not be
 /// written once with the pod and once without it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-pub(crate) struct Census {
+/// The count of the members, and the requests that it needs.
+pub(crate) struct MemberCount {
     cluster: Arc<Cluster>,
     membership: Membership,
     /// The pods that must register, if any must.
@@ -43,7 +44,7 @@ pub(crate) struct Census {
     sweeps: KeyedRequests<String, ()>,
 }
 
-impl Census {
+impl MemberCount {
     pub(crate) fn new(cluster: Arc<Cluster>, config: &AggregatorConfig) -> Self {
         let expected = config.expected.as_ref().map(|(_, operations)| Expected::new(operations.clone()));
         Self {
@@ -152,10 +153,10 @@ impl Census {
         let candidates = std::mem::take(&mut self.candidates);
         let mut count = Count::default();
         for run in &candidates {
-            let runs = match place(&self.membership, run, &self.gone, now) {
-                Place::Member => &mut count.members,
-                Place::Excluded => &mut count.excluded,
-                Place::Gone => &mut count.gone,
+            let runs = match run_state(&self.membership, run, &self.gone, now) {
+                RunState::Member => &mut count.members,
+                RunState::Excluded => &mut count.excluded,
+                RunState::Gone => &mut count.gone,
             };
             runs.push(run.clone());
         }

@@ -91,6 +91,8 @@ impl Membership {
     /// The time at which the run counts as gone unless there is a heartbeat. Nothing for a run that has only
     /// its Pod object.
     pub(crate) fn expiry(&self, run: &Member) -> Option<Instant> {
+        // Example: a fence of 60 s. The pod stops answering 60 s after the *start* of its last renewal, by its clock. That renewal
+        // is seen here later than it was sent, so 60 s from then are enough, and 6 s + 1 s for a clock that runs slower there.
         let ttl = Duration::from_secs(run.ttl_seconds?);
         let margin = ttl.checked_div(10)?.checked_add(MARGIN)?;
         let (_, since) = self.beats.get(&(run.id.clone(), run.incarnation.clone()))?;
@@ -137,6 +139,7 @@ pub(crate) fn candidates<'a>(
         }
     }
     candidates.extend(registered);
+    // A count with another heartbeat is the same count: otherwise each renewal would have all parents decided about again.
     for run in &mut candidates {
         run.heartbeat = None;
     }

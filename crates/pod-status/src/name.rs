@@ -15,7 +15,7 @@ const HASHED: &str = "---";
 /// 128 bits: collisions cannot be found by trying.
 const HASH_BYTES: usize = 16;
 
-/// One name for `tokens`, a DNS-1123 subdomain of at most 253 characters.
+/// Packs `tokens` into one name, a DNS-1123 subdomain of at most 253 characters.
 ///
 /// Different tokens have different names, up to collisions of a 128-bit hash.
 pub fn pack(tokens: &[&str]) -> String {
@@ -27,7 +27,7 @@ pub fn pack(tokens: &[&str]) -> String {
     hashed(&tokens.join("-"), &fingerprint(tokens), NAME_LIMIT)
 }
 
-/// The tokens of a name that [`pack`] made without a hash.
+/// Returns the tokens of a name that [`pack`] made without a hash.
 pub fn unpack(name: &str) -> Option<Vec<String>> {
     if has_hash(name) {
         return None;
@@ -38,7 +38,7 @@ pub fn unpack(name: &str) -> Option<Vec<String>> {
     tokens.iter().all(|token| is_clean(token)).then_some(tokens)
 }
 
-/// `text` as a label value of at most 63 characters; different texts have different values, up to
+/// Returns `text` as a label value of at most 63 characters; different texts have different values, up to
 /// collisions of a 128-bit hash. A text that is a valid label value stands for itself.
 pub fn label_value(text: &str) -> String {
     let valid = text.len() <= LABEL_LIMIT

@@ -26,7 +26,7 @@ use crate::registration::acknowledged;
 use crate::report::{POD_LABEL, PodReport, REGISTRATION, SHARD_LABEL};
 use crate::reporter_config::ReporterConfig;
 
-/// Versions of own writes that are remembered, to tell them from those of other clients.
+/// Versions of own writes that are remembered, to distinguish them from those of other clients.
 const VERSIONS: usize = 64;
 
 /// A kind of which parents have an object of their own.

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::decision::Job;
+use crate::decision::DecisionJob;
 use crate::parent::ParentRef;
 use crate::report_store::about;
 
 /// The generations that the statuses claim to be enforced, as this process knows them.
 #[derive(Debug, Default)]
-pub(crate) struct Claims(BTreeMap<ParentRef, Option<i64>>);
+pub(crate) struct Overclaims(BTreeMap<ParentRef, Option<i64>>);
 
-impl Claims {
+impl Overclaims {
     /// The status claims this generation, or none.
     pub(crate) fn set(&mut self, parent: &ParentRef, generation: Option<i64>) {
         match self.0.get_mut(parent) {
@@ -31,7 +31,7 @@ impl Claims {
     /// Returns true if a pod contradicts what the status claims, or may claim: it reports an error or an older
     /// generation, or serves without the parent, or no pod reports it at all. A newer generation contradicts nothing:
     /// the claim names its own.
-    pub(crate) fn is_contradicted(&self, job: &Job) -> bool {
+    pub(crate) fn is_contradicted(&self, job: &DecisionJob) -> bool {
         let claimed = match self.0.get(&job.parent) {
             Some(None) => return false,
             Some(claimed) => *claimed,

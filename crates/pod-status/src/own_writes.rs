@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 
 use crate::parent::ParentRef;
 
+/// The versions of parents that this process has written, and those that may be.
 #[derive(Debug, Default)]
-pub(crate) struct Echoes {
+pub(crate) struct OwnWrites {
     /// The version of each parent that was written or read for the last decision.
     decided: BTreeMap<ParentRef, String>,
     /// Versions that arrived while a decision was under way, which may be the one that it writes.
     early: BTreeMap<ParentRef, String>,
 }
 
-impl Echoes {
+impl OwnWrites {
     /// Returns true if this version of a parent is to be decided about now. If a decision is under way, [`Self::settled`] returns that later.
     pub(crate) fn is_new(&mut self, parent: &ParentRef, version: Option<String>, is_busy: bool) -> bool {
         match version {
@@ -44,27 +45,30 @@ impl Echoes {
 mod tests {
     use super::*;
 
-    fn told(echoes: &mut Echoes, version: &str, is_busy: bool) -> bool {
-        echoes.is_new(&ParentRef::new("g", "K", "p"), Some(version.to_owned()), is_busy)
+    fn seen(own_writes: &mut OwnWrites, version: &str, is_busy: bool) -> bool {
+        own_writes.is_new(&ParentRef::new("g", "K", "p"), Some(version.to_owned()), is_busy)
     }
 
-    fn settled(echoes: &mut Echoes, version: Option<&str>) -> bool {
-        echoes.settled(&ParentRef::new("g", "K", "p"), version.map(str::to_owned))
+    fn settled(own_writes: &mut OwnWrites, version: Option<&str>) -> bool {
+        own_writes.settled(&ParentRef::new("g", "K", "p"), version.map(str::to_owned))
     }
 
     #[test]
-    fn the_version_that_was_written_is_not_decided_about_whenever_it_is_told() {
-        let mut echoes = Echoes::default();
-        assert!(told(&mut echoes, "6", false));
-        assert!(!told(&mut echoes, "7", true) && !settled(&mut echoes, Some("7")), "before the answer");
-        assert!(!told(&mut echoes, "7", false), "after it");
-        assert!(told(&mut echoes, "8", false), "another client's");
+    fn the_version_that_was_written_is_not_decided_about_whenever_it_arrives() {
+        let mut own_writes = OwnWrites::default();
+        assert!(seen(&mut own_writes, "6", false));
         assert!(
-            !told(&mut echoes, "8", true) && settled(&mut echoes, Some("9")),
+            !seen(&mut own_writes, "7", true) && !settled(&mut own_writes, Some("7")),
+            "before the answer"
+        );
+        assert!(!seen(&mut own_writes, "7", false), "after it");
+        assert!(seen(&mut own_writes, "8", false), "another client's");
+        assert!(
+            !seen(&mut own_writes, "8", true) && settled(&mut own_writes, Some("9")),
             "between the write and its answer"
         );
-        assert!(!told(&mut echoes, "10", true) && settled(&mut echoes, None), "the write failed");
-        assert!(told(&mut echoes, "9", false) && !settled(&mut echoes, None));
-        assert!(echoes.is_new(&ParentRef::new("g", "K", "p"), None, true), "a change without a version");
+        assert!(!seen(&mut own_writes, "10", true) && settled(&mut own_writes, None), "the write failed");
+        assert!(seen(&mut own_writes, "9", false) && !settled(&mut own_writes, None));
+        assert!(own_writes.is_new(&ParentRef::new("g", "K", "p"), None, true), "a change without a version");
     }
 }

@@ -22,12 +22,12 @@ pub struct ParentRef {
 }
 
 impl ParentRef {
-    /// A cluster-scoped object.
+    /// Returns the reference of a cluster-scoped object.
     pub fn new(group: impl Into<String>, kind: impl Into<String>, name: impl Into<String>) -> Self {
         Self { group: group.into(), kind: kind.into(), namespace: None, name: name.into() }
     }
 
-    /// The same in a namespace.
+    /// Sets the namespace of the object.
     #[must_use]
     pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
@@ -58,7 +58,7 @@ pub struct ParentKind {
 }
 
 impl ParentKind {
-    /// A kind of a group.
+    /// Returns the kind of a group.
     pub fn new(group: impl Into<String>, kind: impl Into<String>) -> Self {
         Self { group: group.into(), kind: kind.into() }
     }
@@ -82,12 +82,12 @@ pub struct ParentKey {
 }
 
 impl ParentKey {
-    /// The object with this uid.
+    /// Returns the key of the object with this uid.
     pub fn new(reference: ParentRef, uid: impl Into<String>) -> Self {
         Self { reference, uid: uid.into() }
     }
 
-    /// The key of `object`; parts that the object lacks are empty.
+    /// Returns the key of `object`; parts that the object lacks are empty.
     pub fn of<K: Resource>(object: &K, dynamic_type: &K::DynamicType) -> Self {
         let meta = object.meta();
         Self {

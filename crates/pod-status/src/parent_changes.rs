@@ -43,7 +43,7 @@ impl ParentChanges {
         self.note(parent, None);
     }
 
-    /// As [`ParentChanges::changed`], of a change that made this resource version of the parent. The aggregator ignores the
+    /// Notifies, as [`ParentChanges::changed`], of a change that made this resource version of the parent. The aggregator ignores the
     /// version that it has written or read last: most changes that a watch of parents delivers are its own writes.
     pub fn changed_to(&self, parent: ParentRef, resource_version: impl Into<String>) {
         self.note(parent, Some(resource_version.into()));
@@ -105,7 +105,7 @@ impl ParentChanges {
         self.inner.arrived.notify_one();
     }
 
-    /// The number of terms in which this process has aggregated; it grows when a term begins. A host that
+    /// Returns the number of terms in which this process has aggregated; it grows when a term begins. A host that
     /// does not call [`ParentChanges::changed`] for every parent announces its parents again then.
     pub fn terms(&self) -> watch::Receiver<u64> {
         self.inner.terms.subscribe()

@@ -16,10 +16,10 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::strict_rollout::Schedule;
 
-/// The reason why the process must not answer as an enforcing pod.
+/// The error of a process that must not answer as an enforcing pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fenced {
+pub enum FencedError {
     /// The run has never been registered.
     #[error("this pod is not registered yet")]
     Unregistered,
@@ -37,14 +37,14 @@ pub enum Fenced {
     Stopped,
 }
 
-impl Fenced {
-    /// Returns true if no renewal can end it: the process should end.
+impl FencedError {
+    /// Returns true if no renewal ends this state: the process should end.
     pub fn is_final(self) -> bool {
         matches!(self, Self::PodDeleted | Self::Duplicate | Self::Stopped)
     }
 }
 
-/// Tells whether this run may answer as an enforcing pod. Clones are the same permit.
+/// The permit of this run to answer as an enforcing pod. Clones are the same permit.
 ///
 /// ```no_run
 /// # async fn run(reporter: pod_status::StatusReporter, shutdown: tokio_util::sync::CancellationToken) {
@@ -82,7 +82,7 @@ struct Inner {
 struct State {
     /// The permit ends then.
     until: Option<Instant>,
-    fenced: Option<Fenced>,
+    fenced: Option<FencedError>,
 }
 
 impl State {
@@ -94,7 +94,7 @@ impl State {
 
 impl Permit {
     pub(crate) fn new(fence: Option<Duration>) -> Self {
-        let state = State { until: None, fenced: fence.map(|_| Fenced::Unregistered) };
+        let state = State { until: None, fenced: fence.map(|_| FencedError::Unregistered) };
         let inner = Inner { fence, state: Mutex::new(state), changed: watch::Sender::new(0) };
         Self { inner: Arc::new(inner), schedule: None }
     }
@@ -111,24 +111,31 @@ impl Permit {
     ///
     /// # Errors
     ///
-    /// The reason why it may not. Answer with a failure (HTTP 503), so that the caller's failure policy
+    /// [`FencedError`] if it may not. Answer with a failure (HTTP 503), so that the caller's failure policy
     /// applies.
-    pub fn check(&self) -> Result<(), Fenced> {
+    pub fn check(&self) -> Result<(), FencedError> {
         let mut state = self.state();
         if state.fenced.is_none() && state.until.is_some_and(|until| Instant::now() >= until) {
-            state.fenced = Some(Fenced::Expired);
+            state.fenced = Some(FencedError::Expired);
             metrics::counter!("pod_status_fenced_total").increment(1);
             tracing::error!("this pod could not renew its registration and stops answering");
         }
         state.fenced.map_or(Ok(()), Err)
     }
 
-    /// Waits until the permit is over after it was granted. Cancel-safe.
-    pub async fn fenced(&self) -> Fenced {
+    /// Waits until the permit is over after it was granted. Returns the reason.
+    ///
+    /// # Guarantees
+    ///
+    /// - Returns at the instant from which [`Permit::check`] fails, as exactly as the timer. After a freeze of the process the timer
+    ///   is late and `check` is not: this is for ending the process, `check` for each answer.
+    /// - Waits while the run has not been registered yet; returns at once when the permit is over already.
+    /// - Cancel-safe.
+    pub async fn fenced(&self) -> FencedError {
         let mut changed = self.inner.changed.subscribe();
         loop {
             match self.check() {
-                Err(fenced) if fenced != Fenced::Unregistered => return fenced,
+                Err(fenced) if fenced != FencedError::Unregistered => return fenced,
                 _ => {}
             }
             let until = self.state().until;
@@ -140,18 +147,28 @@ impl Permit {
     }
 
     /// Waits until an expired registration has been renewed. List the parents *after* this, by a consistent
-    /// read, ingest them, and call [`Permit::resume`]. Returns at once while the permit is valid. Cancel-safe.
+    /// read, ingest them, and call [`Permit::resume`].
+    ///
+    /// # Guarantees
+    ///
+    /// - Returns at once while the permit is valid, and grants nothing by itself.
+    /// - Waits as long as the renewal takes. Cancel-safe.
+    ///
+    /// # Assumptions
+    ///
+    /// - [`crate::ReporterDriver::run`] is polled by another task: it renews the registration.
     ///
     /// # Errors
     ///
-    /// The reason why there will be no renewal: the pod is gone, or was shut down.
-    pub async fn renewed(&self) -> Result<(), Fenced> {
+    /// [`FencedError`] if there will be no renewal ([`FencedError::is_final`]): the pod is gone, has stopped, or another process
+    /// has its identity.
+    pub async fn renewed(&self) -> Result<(), FencedError> {
         let mut changed = self.inner.changed.subscribe();
         loop {
             match self.check() {
                 Ok(()) => return Ok(()),
                 Err(fenced) if fenced.is_final() => return Err(fenced),
-                Err(Fenced::Expired) if self.state().is_renewed() => return Ok(()),
+                Err(FencedError::Expired) if self.state().is_renewed() => return Ok(()),
                 Err(_) => {}
             }
             // The sender lives in `self`.
@@ -163,10 +180,10 @@ impl Permit {
     ///
     /// # Errors
     ///
-    /// The reason why it stays refused: the registration has expired once more, or the end is final.
-    pub fn resume(&self) -> Result<(), Fenced> {
+    /// [`FencedError`] if it stays refused: the registration has expired once more, or the end is final.
+    pub fn resume(&self) -> Result<(), FencedError> {
         let mut state = self.state();
-        if state.is_renewed() && state.fenced == Some(Fenced::Expired) {
+        if state.is_renewed() && state.fenced == Some(FencedError::Expired) {
             state.fenced = None;
         }
         drop(state);
@@ -179,11 +196,11 @@ impl Permit {
         if let Some(fence) = self.inner.fence {
             // An answer that comes after the end does not undo it.
             if state.fenced.is_none() && state.until.is_some_and(|until| Instant::now() >= until) {
-                state.fenced = Some(Fenced::Expired);
+                state.fenced = Some(FencedError::Expired);
             }
             state.until = started.checked_add(fence);
         }
-        if state.fenced == Some(Fenced::Unregistered) {
+        if state.fenced == Some(FencedError::Unregistered) {
             state.fenced = None;
         }
         drop(state);
@@ -191,9 +208,9 @@ impl Permit {
     }
 
     /// Ends the permit for good. The first reason stays.
-    pub(crate) fn end(&self, reason: Fenced) {
+    pub(crate) fn end(&self, reason: FencedError) {
         let mut state = self.state();
-        if !state.fenced.is_some_and(Fenced::is_final) {
+        if !state.fenced.is_some_and(FencedError::is_final) {
             state.fenced = Some(reason);
         }
         drop(state);
@@ -228,7 +245,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_permit_ends_when_the_renewal_is_too_old_even_if_no_timer_ran() {
         let permit = Permit::new(Some(FENCE));
-        assert_eq!(permit.check(), Err(Fenced::Unregistered));
+        assert_eq!(permit.check(), Err(FencedError::Unregistered));
         let started = Instant::now();
         advance(Duration::from_secs(5)).await;
         permit.renewed_at(started);
@@ -238,10 +255,10 @@ mod tests {
         advance(Duration::from_secs(1)).await;
         assert_eq!(
             permit.check(),
-            Err(Fenced::Expired),
+            Err(FencedError::Expired),
             "30 s after the start of the request, not its answer"
         );
-        assert_eq!(permit.fenced().await, Fenced::Expired);
+        assert_eq!(permit.fenced().await, FencedError::Expired);
     }
 
     #[tokio::test(start_paused = true)]
@@ -251,15 +268,15 @@ mod tests {
         advance(FENCE).await;
         // Without any call meanwhile, the permit has expired all the same.
         permit.renewed_at(Instant::now());
-        assert_eq!(permit.check(), Err(Fenced::Expired));
+        assert_eq!(permit.check(), Err(FencedError::Expired));
         assert_eq!(permit.renewed().await, Ok(()));
         assert_eq!(permit.resume(), Ok(()));
         assert_eq!(permit.check(), Ok(()));
         advance(FENCE).await;
-        assert_eq!(permit.resume(), Err(Fenced::Expired), "not without another renewal");
-        permit.end(Fenced::PodDeleted);
+        assert_eq!(permit.resume(), Err(FencedError::Expired), "not without another renewal");
+        permit.end(FencedError::PodDeleted);
         permit.renewed_at(Instant::now());
-        assert_eq!(permit.resume(), Err(Fenced::PodDeleted), "final");
+        assert_eq!(permit.resume(), Err(FencedError::PodDeleted), "final");
     }
 
     #[tokio::test(start_paused = true)]
@@ -268,7 +285,7 @@ mod tests {
         assert_eq!(permit.check(), Ok(()));
         advance(Duration::from_secs(1_000_000)).await;
         assert_eq!(permit.check(), Ok(()));
-        permit.end(Fenced::PodDeleted);
-        assert_eq!(permit.fenced().await, Fenced::PodDeleted);
+        permit.end(FencedError::PodDeleted);
+        assert_eq!(permit.fenced().await, FencedError::PodDeleted);
     }
 }

@@ -80,10 +80,10 @@ impl Policy {
     }
 }
 
-/// The class of a failure.
+/// The class of an error, by which it is retried or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum ErrorClass {
     /// Trying again cannot help until the object or a permission changes.
     #[default]
     Permanent,
@@ -91,7 +91,7 @@ pub enum Failure {
     Transient,
 }
 
-impl Failure {
+impl ErrorClass {
     pub(crate) fn is_permanent(&self) -> bool {
         *self == Self::Permanent
     }
@@ -200,7 +200,7 @@ impl Inner {
 }
 
 impl ReadinessTracker {
-    /// A tracker that waits for its sources to be declared.
+    /// Returns a tracker that waits for its sources to be declared.
     pub fn new(policy: Policy) -> Self {
         let inner = Inner {
             expectations: Mutex::new(Expectations::new(policy)),
@@ -222,17 +222,17 @@ impl ReadinessTracker {
         self.inner.change(Expectations::seal);
     }
 
-    /// The readiness, now and when it changes.
+    /// Returns the readiness, now and when it changes.
     pub fn ready(&self) -> watch::Receiver<Readiness> {
         self.inner.readiness.subscribe()
     }
 
-    /// Everything that is missing; empty exactly when ready.
+    /// Returns everything that is missing; empty exactly when ready.
     pub fn explain(&self) -> Vec<Missing> {
         self.inner.expectations().explain()
     }
 
-    /// The expectations that the policy or [`ReadinessTracker::give_up`] gave up, also after the tracker has
+    /// Returns the expectations that the policy or [`ReadinessTracker::give_up`] gave up, also after the tracker has
     /// become ready. The pod serves without them.
     pub fn given_up(&self) -> Vec<Missing> {
         self.inner.expectations().given_up()
@@ -263,13 +263,13 @@ impl ReadinessSource {
         self
     }
 
-    /// A list begins (`Init`). What it does not contain is no longer expected once it ends.
+    /// Notes that a list begins (`Init`). What it does not contain is no longer expected once it ends.
     pub fn list_begins(&self) {
         self.inner.times().list_begins(self.id);
         self.inner.change(|expectations| expectations.list_begins(self.id));
     }
 
-    /// An object exists (`InitApply`, and harmlessly `Apply`). Objects that appear after the first list are
+    /// Notes that an object exists (`InitApply`, and harmlessly `Apply`). Objects that appear after the first list are
     /// not waited for; one that takes the name of an expected object takes its place.
     ///
     /// The histogram `pod_status_time_to_ingest_seconds` measures from here until [`ReadinessSource::observe`].
@@ -278,18 +278,18 @@ impl ReadinessSource {
         self.inner.change(|expectations| expectations.expect(self.id, object, generation));
     }
 
-    /// The list is complete (`InitDone`).
+    /// Notes that the list is complete (`InitDone`).
     pub fn list_ends(&self) {
         self.inner.times().list_ends(self.id);
         self.inner.change(|expectations| expectations.list_ends(self.id));
     }
 
-    /// The kind cannot be listed. A later list makes up for it.
-    pub fn list_fails(&self, failure: Failure, reason: impl Into<String>) {
+    /// Notes that the kind cannot be listed. A later list makes up for it.
+    pub fn list_fails(&self, failure: ErrorClass, reason: impl Into<String>) {
         self.inner.change(|expectations| expectations.list_fails(self.id, failure, reason.into()));
     }
 
-    /// The object has been ingested at `generation` and is in force. Another object of the same name, or an
+    /// Notes that the object has been ingested at `generation` and is in force. Another object of the same name, or an
     /// older generation than expected, does not count.
     pub fn observe(&self, object: &ParentKey, generation: i64) {
         let taken = self.inner.times().ingested(self.id, object, generation, Instant::now());
@@ -299,13 +299,13 @@ impl ReadinessSource {
         self.inner.change(|expectations| expectations.observe(self.id, object, generation));
     }
 
-    /// The object could not be ingested at `generation`.
-    pub fn fail(&self, object: &ParentKey, generation: i64, failure: Failure, reason: impl Into<String>) {
+    /// Notes that the object could not be ingested at `generation`.
+    pub fn fail(&self, object: &ParentKey, generation: i64, failure: ErrorClass, reason: impl Into<String>) {
         self.inner
             .change(|expectations| expectations.fail(self.id, object, generation, failure, reason.into()));
     }
 
-    /// The object is gone (`Delete`), and everything that depends on it.
+    /// Notes that the object is gone (`Delete`), and everything that depends on it.
     pub fn cancel(&self, object: &ParentKey) {
         self.inner.times().removed(self.id, object);
         self.inner.change(|expectations| expectations.cancel(self.id, object));

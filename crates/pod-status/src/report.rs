@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::bounds;
 use crate::parent::ParentKey;
-use crate::readiness::Failure;
+use crate::readiness::ErrorClass;
 
 /// The shard number of the registration.
 pub(crate) const REGISTRATION: u32 = 0;
@@ -62,7 +62,7 @@ impl Default for ReportKind {
 }
 
 impl ReportKind {
-    /// A kind of the host's own.
+    /// Returns a kind of the host's own.
     pub fn new(
         group: impl Into<String>,
         version: impl Into<String>,
@@ -72,7 +72,7 @@ impl ReportKind {
         Self { group: group.into(), version: version.into(), kind: kind.into(), plural: plural.into() }
     }
 
-    /// The kind as `kube` wants it.
+    /// Returns the kind as `kube` requires it.
     pub fn api_resource(&self) -> ApiResource {
         let gvk = GroupVersionKind::gvk(&self.group, &self.version, &self.kind);
         ApiResource::from_gvk_with_plural(&gvk, &self.plural)
@@ -125,12 +125,12 @@ pub struct Member {
 }
 
 impl Member {
-    /// A run of the pod `id`, without operations.
+    /// Returns a run of the pod `id`, without operations.
     pub fn new(id: impl Into<String>, incarnation: impl Into<String>) -> Self {
         Self { id: id.into(), incarnation: incarnation.into(), ..Self::default() }
     }
 
-    /// Sets the operations.
+    /// Sets the operations that the run performs, such as `webhook`.
     #[must_use]
     pub fn operations(mut self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.operations = operations.into_iter().map(Into::into).collect();
@@ -169,12 +169,12 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An outcome without errors.
+    /// Returns an outcome without errors.
     pub fn new(parent: ParentKey, generation: i64) -> Self {
         Self { parent, generation, errors: Vec::new(), enforcing: None, detail: Value::Null, sequence: 0 }
     }
 
-    /// Sets the errors.
+    /// Sets the errors of the ingestion; an entry with any is not ingested.
     #[must_use]
     pub fn errors(mut self, errors: Vec<PodError>) -> Self {
         self.errors = errors;
@@ -189,7 +189,7 @@ impl Entry {
         self
     }
 
-    /// The further fields of the `byPod` entry, whose meaning is the host's; nothing if there are none.
+    /// Returns the further fields of the `byPod` entry, whose meaning is the host's; nothing if there are none.
     ///
     /// ```
     /// # use pod_status::{Entry, ParentKey, ParentRef};
@@ -206,7 +206,7 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// When the fields are not those of a `T`: another version of the host may have written them.
+    /// If the fields are not those of a `T`: another version of the host may have written them.
     pub fn detail_as<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
         (!self.detail.is_null()).then(|| T::deserialize(&self.detail)).transpose()
     }
@@ -230,7 +230,7 @@ impl Entry {
 
     /// Reduces an entry that the API server refuses even if it is shortened to one that claims nothing. It ends by itself if `class`
     /// is transient.
-    pub(crate) fn smallest(&self, class: Failure) -> Self {
+    pub(crate) fn smallest(&self, class: ErrorClass) -> Self {
         let message = "the API server refuses the report of this pod as too large; shorten names and details";
         let error = PodError::new(TOO_LARGE, message).class(class);
         Self { errors: vec![error], detail: Value::Null, enforcing: None, ..self.clone() }
@@ -255,26 +255,26 @@ pub struct PodError {
     pub location: Option<String>,
     /// The class, which states if the pod tries again by itself. Not a field of `byPod`: it decides the reason of the
     /// conditions.
-    #[serde(default, skip_serializing_if = "Failure::is_permanent")]
-    pub class: Failure,
+    #[serde(default, skip_serializing_if = "ErrorClass::is_permanent")]
+    pub class: ErrorClass,
 }
 
 impl PodError {
-    /// A permanent error without a location.
+    /// Returns a permanent error without a location.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), location: None, class: Failure::Permanent }
+        Self { code: code.into(), message: message.into(), location: None, class: ErrorClass::Permanent }
     }
 
     /// Sets the class. If all errors of all pods are transient, the reason of `Ingested` is `IngestRetried` in place of
     /// `IngestError`, and the parent is `Reconciling`. A permanent one makes it `Stalled`, at which Flux gives up: give it only to
     /// what a user has to correct.
     #[must_use]
-    pub fn class(mut self, class: Failure) -> Self {
+    pub fn class(mut self, class: ErrorClass) -> Self {
         self.class = class;
         self
     }
 
-    /// Sets the location.
+    /// Sets the place in the parent that the error is about.
     #[must_use]
     pub fn at(mut self, location: impl Into<String>) -> Self {
         self.location = Some(location.into());

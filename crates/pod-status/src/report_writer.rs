@@ -12,14 +12,14 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::backoffs::Parked;
+use crate::backoffs::Backoffs;
 use crate::desired::{DesiredReports, Written};
 use crate::driver_requests::{Progress, Request, locked};
-use crate::duplicate_identity::{Rival, Rivals};
+use crate::duplicate_identity::{Duplicate, DuplicateIdentity};
 use crate::follow::Followed;
 use crate::objects::Objects;
 use crate::pace::{Bucket, Debounce, Pause};
-use crate::permit::{Fenced, Permit};
+use crate::permit::{FencedError, Permit};
 use crate::reason::reason;
 use crate::report::REGISTRATION;
 use crate::reporter_config::ReporterConfig;
@@ -50,7 +50,7 @@ pub(crate) struct Driver {
     /// The objects of the burst that is being written. Changes since then wait for the next one.
     batch: VecDeque<u32>,
     /// Objects that the API server refuses while it takes others.
-    parked: Parked<u32>,
+    backoffs: Backoffs<u32>,
     debounce: Debounce,
     bucket: Bucket,
     repairs: Bucket,
@@ -70,7 +70,7 @@ pub(crate) struct Driver {
     suspicious: bool,
     /// The pod is gone, or another process has its identity: nothing is to be written any more.
     ended: bool,
-    rivals: Rivals,
+    duplicate_identity: DuplicateIdentity,
     /// The aggregator has acknowledged what this run has given up.
     acknowledged: bool,
 }
@@ -95,7 +95,7 @@ impl Driver {
             objects,
             changes: None,
             batch: VecDeque::from([REGISTRATION]),
-            parked: Parked::default(),
+            backoffs: Backoffs::default(),
             debounce: Debounce::new(config.debounce, config.max_delay),
             bucket: Bucket::new(config.write_interval, BURST, now),
             repairs: Bucket::new(REPAIR_INTERVAL, REPAIRS, now),
@@ -110,7 +110,7 @@ impl Driver {
             orphaned: false,
             suspicious: false,
             ended: false,
-            rivals: Rivals::new(incarnation),
+            duplicate_identity: DuplicateIdentity::new(incarnation),
             acknowledged: false,
         }
     }
@@ -177,11 +177,11 @@ impl Driver {
             (false, true) => self.begin_batch(now),
             (_, false) if self.verify_at <= now => Step::Verify,
             (true, false) => {
-                self.parked = Parked::default();
+                self.backoffs = Backoffs::default();
                 self.debounce.clear();
                 Step::WaitUntil(self.idle_until())
             }
-            (false, false) if stored < request.flush || !self.parked.take_due(now).is_empty() => {
+            (false, false) if stored < request.flush || !self.backoffs.take_due(now).is_empty() => {
                 self.begin_batch(now)
             }
             (false, false) => self.debounced(now),
@@ -212,7 +212,7 @@ impl Driver {
                 return;
             }
             // Statements may be made without this run as soon as the next write is sent.
-            self.permit.end(Fenced::Stopped);
+            self.permit.end(FencedError::Stopped);
             desired.stop();
         } else if let Some(period) = self.heartbeat_every.filter(|_| self.heartbeat_at <= now) {
             self.heartbeat_at = later(now, period);
@@ -240,11 +240,11 @@ impl Driver {
         }
     }
 
-    /// Begins to write what is dirty and not parked.
+    /// Begins to write what is dirty and not backing off.
     fn begin_batch(&mut self, now: Instant) -> Step {
         self.debounce.clear();
         let desired = locked(&self.desired);
-        self.batch = desired.dirty().filter(|shard| !self.parked.is_waiting(shard, now)).collect();
+        self.batch = desired.dirty().filter(|shard| !self.backoffs.is_waiting(shard, now)).collect();
         drop(desired);
         self.batch.front().map_or_else(|| Step::WaitUntil(self.idle_until()), |shard| Step::Write(*shard))
     }
@@ -252,7 +252,7 @@ impl Driver {
     /// The time at which something is to be done without a request.
     fn idle_until(&self) -> Instant {
         let heartbeat = self.heartbeat_every.map(|_| self.heartbeat_at);
-        self.parked.next().into_iter().chain(heartbeat).fold(self.verify_at, Instant::min)
+        self.backoffs.next().into_iter().chain(heartbeat).fold(self.verify_at, Instant::min)
     }
 
     /// Waits for a request or a change by another client, at most until `due`.
@@ -291,7 +291,7 @@ impl Driver {
         match self.objects.carry_out(&write).instrument(span).await {
             Ok(Written::Done) => {
                 self.batch.pop_front();
-                self.parked.succeeded(&shard);
+                self.backoffs.succeeded(&shard);
                 locked(&self.desired).written(&write);
             }
             Ok(Written::Deleted) => {
@@ -336,7 +336,7 @@ impl Driver {
     /// Ends reporting because the pod is gone. The registration says so if that is still possible.
     async fn leave(&mut self) {
         tracing::error!("the pod of this process is gone; it reports no more");
-        self.permit.end(Fenced::PodDeleted);
+        self.permit.end(FencedError::PodDeleted);
         self.ended = true;
         let write = {
             let mut desired = locked(&self.desired);
@@ -361,7 +361,7 @@ impl Driver {
         if is_too_large {
             locked(&self.desired).too_large(shard);
         }
-        let delay = self.parked.failed(shard, &error, Instant::now());
+        let delay = self.backoffs.failed(shard, &error, Instant::now());
         tracing::warn!(shard, reason = reason(&error), ?delay, "a report object is refused, will retry");
         Ok(())
     }
@@ -369,9 +369,11 @@ impl Driver {
     async fn verify(&mut self) -> kube::Result<()> {
         let found = self.objects.list().await?;
         self.verify_at = later(Instant::now(), self.verify_every);
-        if self.rivals.note(found.get(&REGISTRATION), self.permit.check().is_ok()) == Rival::Stronger {
+        if self.duplicate_identity.note(found.get(&REGISTRATION), self.permit.check().is_ok())
+            == Duplicate::Stronger
+        {
             tracing::error!("another process has the identity of this pod: this one reports no more");
-            self.permit.end(Fenced::Duplicate);
+            self.permit.end(FencedError::Duplicate);
             self.ended = true;
             return Ok(());
         }

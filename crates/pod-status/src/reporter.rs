@@ -128,20 +128,39 @@ impl StatusReporter {
     /// Waits until the registration of this run is stored. From then on the run counts as a member.
     ///
     /// Wait for this *before* the first list of the parents: a process that lists first and registers later
-    /// could serve an old generation after the aggregator has counted everybody. Cancel-safe.
+    /// could serve an old generation after the aggregator has counted all pods without it.
+    ///
+    /// # Guarantees
+    ///
+    /// - Waits as long as the API server takes: [`ReporterDriver::run`] retries, this does not give up.
+    /// - Cancel-safe. Once registered, always registered: later calls return at once.
+    ///
+    /// # Assumptions
+    ///
+    /// - [`ReporterDriver::run`] is polled by another task.
     ///
     /// # Errors
     ///
-    /// [`Error::DriverEnded`]
+    /// [`Error::DriverEnded`] if the driver has returned or was dropped.
     pub async fn registered(&self) -> Result<(), Error> {
         self.wait(|progress| progress.registered).await
     }
 
-    /// Waits until everything reported so far is stored, without the usual delay. Cancel-safe.
+    /// Waits until everything reported so far is stored, without the delay of [`ReporterConfig::debounce`].
+    ///
+    /// # Guarantees
+    ///
+    /// - Covers each call of [`StatusReporter::ingested`] that has returned before, by any handle; later ones may be stored too.
+    /// - Waits as long as the API server takes, also for an object that it refuses. Bound it where that matters.
+    /// - Cancel-safe: what was reported is stored all the same.
+    ///
+    /// # Assumptions
+    ///
+    /// - [`ReporterDriver::run`] is polled by another task.
     ///
     /// # Errors
     ///
-    /// [`Error::DriverEnded`]
+    /// [`Error::DriverEnded`] if the driver has returned or was dropped.
     pub async fn flush(&self) -> Result<(), Error> {
         let version = locked(&self.desired).version();
         self.request(|request| request.flush = request.flush.max(version));
@@ -149,18 +168,28 @@ impl StatusReporter {
     }
 
     /// Waits until the pod may serve: `tracker` is ready, and no status claims of this pod what it has given up. Returns what was
-    /// given up. Cancel-safe.
+    /// given up.
     ///
-    /// If nothing was, that is at once. Otherwise it waits until the failures are stored, with the fact that there are some
-    /// ([`Member::incomplete`]), and until the aggregator has acknowledged that it has decided about every parent since:
-    /// `Enforced` is revoked where this pod serves without. Without an aggregator it waits no longer than
-    /// [`ReporterConfig::acknowledged_within`], and logs that: the statuses claim too much until there is one again.
+    /// If nothing was given up, that is at once, and without a request. Otherwise it waits until the failures are stored, with the
+    /// fact that there are some ([`Member::incomplete`]), and until the aggregator has acknowledged that it has decided about every
+    /// parent since.
     ///
-    /// Report each failure before [`crate::readiness::ReadinessSource::fail`], so that it is among those that are waited for.
+    /// # Guarantees
+    ///
+    /// - When it returns, `Enforced` is revoked where this pod serves without a parent, if there is an aggregator.
+    /// - Without an aggregator it waits for [`ReporterConfig::acknowledged_within`] after the failures are stored, then logs an
+    ///   error, counts `pod_status_unacknowledged_starts_total` and returns: the statuses claim too much until there is one.
+    /// - Waits without a bound for the tracker, and for the failures to be stored.
+    /// - Cancel-safe; the time for the acknowledgement begins anew with the next call.
+    ///
+    /// # Assumptions
+    ///
+    /// - Each failure is reported *before* [`crate::readiness::ReadinessSource::fail`], so that it is among those that are stored.
+    /// - [`ReporterDriver::run`] is polled by another task.
     ///
     /// # Errors
     ///
-    /// [`Error::DriverEnded`]
+    /// [`Error::DriverEnded`] if the driver has returned or was dropped, and something was given up.
     pub async fn may_serve(&self, tracker: &ReadinessTracker) -> Result<Vec<Missing>, Error> {
         // The sender lives as long as the tracker.
         let _ = tracker.ready().wait_for(|readiness| readiness.is_ready()).await;
@@ -184,12 +213,12 @@ impl StatusReporter {
         Ok(given_up)
     }
 
-    /// The generations that are in force in strict rollouts, with [`ReporterConfig::strict`].
+    /// Returns the generations that are in force in strict rollouts, with [`ReporterConfig::strict`].
     pub fn schedule(&self) -> Schedule {
         self.schedule.clone()
     }
 
-    /// The permit to answer as an enforcing pod.
+    /// Returns the permit to answer as an enforcing pod.
     pub fn permit(&self) -> Permit {
         self.permit.clone()
     }
@@ -210,15 +239,15 @@ impl ReporterDriver {
     /// Stores what the handles report, until `shutdown`; then stores the rest, with the fact that this run has
     /// stopped serving, and returns.
     ///
-    /// Cancel `shutdown` after the last answer: from then on [`Permit::check`] fails, and no statement waits for
-    /// this pod once that is stored. A process outside any pod withdraws all its reports; those of a pod stay as
+    /// Cancel `shutdown` after the last answer: [`Permit::check`] fails before that fact is sent, and no statement
+    /// waits for this pod once it is stored. A process outside any pod withdraws all its reports; those of a pod stay as
     /// long as the pod.
     ///
     /// # Guarantees
     ///
     /// - Returns at most [`ReporterConfig::shutdown_limit`] after `shutdown`, whatever is unsaved.
     /// - Also returns when all handles are dropped, once everything is stored or the same time is over, without
-    ///   a word about serving; and when the Pod object is deleted or another process has the same identity
+    ///   the fact that it has stopped serving; and when the Pod object is deleted or another process has the same identity
     ///   ([`Permit::fenced`] returns which).
     /// - Requests that fail are logged and retried, after 0.5 to 30 s; none is waited for longer than 30 s.
     /// - Dropping the future is safe at any time: the next run with the same identity replaces what it left, and

@@ -29,7 +29,7 @@ pub enum Rollout {
 }
 
 impl Rollout {
-    /// A coordinated rollout that activates a generation after 60 seconds although some pod has not ingested it, if the kind is
+    /// Returns a coordinated rollout that activates a generation after 60 seconds although some pod has not ingested it, if the kind is
     /// [`crate::MissingSemantics::Looser`], and otherwise holds it.
     pub fn coordinated() -> Self {
         Self::Coordinated { deadline: Deadline::default() }

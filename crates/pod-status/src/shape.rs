@@ -34,10 +34,10 @@ pub struct Shape {
     /// A JSON pointer into the report's detail, to the reason why the pod does not enforce what it has ingested. The message
     /// of `Enforced` ends with the first one.
     pub idle_reason: Option<String>,
-    /// A value at a JSON pointer into the report's detail, by which a pod says that it will not enforce what it has ingested before
+    /// A value at a JSON pointer into the report's detail, by which a pod reports that it will not enforce what it has ingested before
     /// a user acts, see [`Shape::idle_until_changed`].
     pub idle_until_changed: Option<(String, Value)>,
-    /// A value at a JSON pointer into the report's detail, by which a pod says that the parent asks nothing of the pods, see
+    /// A value at a JSON pointer into the report's detail, by which a pod reports that the parent asks nothing of the pods, see
     /// [`Shape::nothing_to_enforce`].
     pub nothing_to_enforce: Option<(String, Value)>,
     /// Most entries of `byPod`. With more pods, those that fail or are behind come first. Default 20.
@@ -55,7 +55,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A layout without a latch, for a kind that is not enforced.
+    /// Returns a layout without a latch, for a kind that is not enforced.
     pub fn new(resource: ApiResource, uid_field: impl Into<String>) -> Self {
         Self {
             resource,
@@ -94,7 +94,7 @@ impl Shape {
         self
     }
 
-    /// Sets the operations that enforce.
+    /// Sets the operations that enforce: a pod with none of them is not waited for to enforce.
     #[must_use]
     pub fn enforced_by(mut self, operations: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.enforcing = operations.into_iter().map(Into::into).collect();
@@ -108,14 +108,14 @@ impl Shape {
         self
     }
 
-    /// Sets where the detail says why the pod does not enforce what it has ingested.
+    /// Sets the JSON pointer into the detail to the reason why the pod does not enforce what it has ingested.
     #[must_use]
     pub fn idle_reason(mut self, pointer: impl Into<String>) -> Self {
         self.idle_reason = Some(pointer.into());
         self
     }
 
-    /// Sets how the detail says that a pod will not enforce what it has ingested before a user acts, such as a parent that asks for
+    /// Sets the value in the detail by which a pod reports that it will not enforce what it has ingested before a user acts, such as a parent that asks for
     /// what no pod of this release does: a value at a JSON pointer. The parent is then `Stalled`, not `Reconciling`.
     #[must_use]
     pub fn idle_until_changed(mut self, pointer: impl Into<String>, value: impl Into<Value>) -> Self {
@@ -123,8 +123,8 @@ impl Shape {
         self
     }
 
-    /// Sets how the detail says that the parent asks nothing of the pods that enforce, such as a rule for a command line alone: a
-    /// value at a JSON pointer. If all of them say so, `Enforced` is false with the reason `NothingToEnforce`, and `Ready` is true.
+    /// Sets the value in the detail by which a pod reports that the parent asks nothing of the pods that enforce, such as a rule for a command line alone: a
+    /// value at a JSON pointer. If all of them report it, `Enforced` is false with the reason `NothingToEnforce`, and `Ready` is true.
     #[must_use]
     pub fn nothing_to_enforce(mut self, pointer: impl Into<String>, value: impl Into<Value>) -> Self {
         self.nothing_to_enforce = Some((pointer.into(), value.into()));
@@ -147,7 +147,7 @@ impl Shape {
         self
     }
 
-    /// The pods apply their entries of `byPod` themselves. The aggregator reads them in the parent, and removes those
+    /// Lets the pods apply their entries of `byPod` themselves. The aggregator reads them in the parent, and removes those
     /// of dead pods. The host must announce every change of a parent by [`crate::ParentChanges`].
     #[must_use]
     pub fn direct(mut self) -> Self {
@@ -155,7 +155,7 @@ impl Shape {
         self
     }
 
-    /// Generations that loosen a policy bypass a coordinated rollout: those whose object has `value` at the JSON pointer,
+    /// Lets generations that loosen a policy bypass a coordinated rollout: those whose object has `value` at the JSON pointer,
     /// such as `/spec/enforcementAction` and `dryrun`, or an annotation by which a user says so. Only for generations that
     /// deny nothing: pods enforce them one after another. The pods ask [`Shape::is_at_once`], too. It has an effect if the
     /// kind is [`MissingSemantics::Looser`].
@@ -193,7 +193,7 @@ impl Shape {
         }
     }
 
-    /// Sets the rollout.
+    /// Sets how the pods change to a new generation. [`Rollout::Immediate`] by default.
     #[must_use]
     pub fn rollout(mut self, rollout: Rollout) -> Self {
         self.rollout = rollout;

@@ -47,7 +47,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// `pods` that are independent, 200,000 changes, and a status that is visible at once.
+    /// Returns a simulation of `pods` that are independent, 200,000 changes, and a status that is visible at once.
     pub fn new(pods: u32, delay: Law) -> Self {
         let shared = Law::Constant(0.0);
         Self {
@@ -83,14 +83,14 @@ impl Simulation {
         self
     }
 
-    /// Sets the number of changes.
+    /// Sets the number of changes that are simulated.
     #[must_use]
     pub fn samples(mut self, samples: u32) -> Self {
         self.samples = samples.max(1);
         self
     }
 
-    /// Simulates the changes.
+    /// Simulates the changes. Takes time in proportion to changes times pods.
     pub fn run(&self) -> Prediction {
         let mut random = Random::new(self.seed);
         let (mut enforced, mut visible, mut exposure) = (Vec::new(), Vec::new(), 0.0);
@@ -119,7 +119,7 @@ impl Simulation {
 /// has for itself.
 ///
 /// Pods that wait for the same API server are not independent. If two pods took 1.0 and 1.2 s for one change and 3.0
-/// and 3.2 s for another, one that is slow says that the others are slow too. Taken for independent, the slowest of
+/// and 3.2 s for another, where one is slow the others are slow too. Taken for independent, the slowest of
 /// five would be predicted at 3.2 s nearly always; it is at 1.2 s half the time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -131,8 +131,8 @@ pub struct SplitDelays {
 }
 
 impl SplitDelays {
-    /// Divides delays: one list for each change, with one delay for each pod. Nothing if no change has the delays of
-    /// two pods: one alone does not tell the parts apart.
+    /// Divides delays: one list for each change, with one delay for each pod. `None` if no change has the delays of
+    /// two pods: one alone does not separate the parts.
     pub fn of(changes: &[Vec<f64>]) -> Option<Self> {
         let (mut means, mut own, mut shares) = (Vec::new(), Vec::new(), Vec::new());
         for delays in changes.iter().filter(|delays| delays.len() >= 2) {
@@ -181,18 +181,18 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// The mean time until all pods enforce a change.
+    /// Returns the mean time until all pods enforce a change.
     pub fn mean(&self) -> f64 {
         let count = u32::try_from(self.enforced.len()).unwrap_or(u32::MAX);
         self.enforced.iter().sum::<f64>() / f64::from(count.max(1))
     }
 
-    /// The time within which this share of changes is enforced by all pods.
+    /// Returns the time within which this share of changes is enforced by all pods.
     pub fn quantile(&self, share: f64) -> f64 {
         quantile(&self.enforced, share)
     }
 
-    /// The share of changes that all pods enforce within `seconds`.
+    /// Returns the share of changes that all pods enforce within `seconds`.
     pub fn probability(&self, seconds: f64) -> f64 {
         let within = self.enforced.partition_point(|time| *time <= seconds);
         let share = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
@@ -200,7 +200,7 @@ impl Prediction {
     }
 }
 
-/// The value below which `share` of the sorted `samples` are; not a number if there are none.
+/// Returns the value below which `share` of the sorted `samples` are; not a number if there are none.
 pub fn quantile(samples: &[f64], share: f64) -> f64 {
     let last = u32::try_from(samples.len().saturating_sub(1)).unwrap_or(u32::MAX);
     let rank = (f64::from(last) * share.clamp(0.0, 1.0)).round();

@@ -1,11 +1,11 @@
 //! The stored status of a parent, and what other field managers own in it.
 //!
 //! With `x-kubernetes-list-type: map` the API server merges `conditions` by type, and each manager applies
-//! its own. An atomic list has one value: a manager that applies it replaces all of it. The managed fields tell the
-//! two apart: `"f:conditions": {"k:{\"type\":\"Ready\"}": {…}}` is a map, `"f:conditions": {}` is atomic.
+//! its own. An atomic list has one value: a manager that applies it replaces all of it. The managed fields
+//! distinguish the two: `"f:conditions": {"k:{\"type\":\"Ready\"}": {…}}` is a map, `"f:conditions": {}` is atomic.
 //!
 //! `Reconciling` and `Stalled` go when they are not true any more, and another manager may have written such a condition,
-//! which stays. In a map the managed fields say whose it is. In an atomic list all of it belongs to who wrote last; there
+//! which stays. In a map the managed fields name its manager. In an atomic list all of it belongs to who wrote last; there
 //! ours is the one with one of our reasons, also where a release without these conditions has kept it in between.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ManagedFieldsEntry};

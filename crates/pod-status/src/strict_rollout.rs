@@ -19,7 +19,7 @@
 //! earlier read, and refuses until `a + L`, unless the aggregator has marked the activation as *settled*: then every pod that
 //! answers has switched. The next generation is activated when the last one is settled.
 //!
-//! `strict/check.rs` visits every state of this protocol, and of variants that break it.
+//! `strict_rollout/check.rs` visits every state of this protocol, and of variants that break it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,10 +38,10 @@ pub(crate) use read::follow;
 /// Generations of one parent that a pod keeps compiled, beside the one in force.
 const KEPT: usize = 8;
 
-/// The reason why a pod must not judge by a parent at this moment. Answer with a failure (HTTP 503).
+/// The error of a pod that must not judge by a parent at this moment. Answer with a failure (HTTP 503).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Undecided {
+pub enum UndecidedError {
     /// The activations could not be read in time: there may be one that this pod does not know.
     #[error("this pod could not read the activations in time")]
     Stale,
@@ -86,6 +86,7 @@ impl Turn {
     /// The activation is in an answer that came at `answered`, and was not in that to the request of `before`.
     fn new(announced: Announced, known: Option<Self>, before: Option<i64>, answered: i64, lead: i64) -> Self {
         let to = if announced.settled { answered } else { answered.saturating_add(lead) };
+        // Without a read before, this pod has just joined: it may have missed the whole switch, and knows no old generation.
         let from = before.map(|before| before.saturating_add(lead));
         Self { generation: announced.generation, previous: known.map(|turn| turn.generation), from, to }
     }
@@ -96,11 +97,14 @@ impl Turn {
         Self { to, ..self }
     }
 
-    fn in_force(self, now: i64) -> Result<Option<i64>, Undecided> {
+    fn in_force(self, now: i64) -> Result<Option<i64>, UndecidedError> {
+        // Example with a lead of 67 s: the read that began at 0 s was without the activation, that answered at 1.1 s has it. Written
+        // in between, it is in force in every pod by 68.1 s and in none before 67 s: until 67 s this pod judges by the old
+        // generation, from 68.1 s by the new one, and refuses in the 1.1 s between.
         match self.from {
             _ if now >= self.to => Ok(Some(self.generation)),
             Some(from) if now < from => Ok(self.previous),
-            _ => Err(Undecided::Switching),
+            _ => Err(UndecidedError::Switching),
         }
     }
 }
@@ -128,12 +132,13 @@ impl Known {
             self.turns.insert(uid.clone(), turn);
         }
         self.turns.retain(|uid, _| found.contains_key(uid));
+        // Last: a new turn above counts from the read before this one, which was without the activation.
         self.read = Some(started);
     }
 
-    fn in_force(&self, uid: &str, now: i64, fence: i64) -> Result<Option<i64>, Undecided> {
+    fn in_force(&self, uid: &str, now: i64, fence: i64) -> Result<Option<i64>, UndecidedError> {
         if !is_fresh(self.read, now, fence) {
-            return Err(Undecided::Stale);
+            return Err(UndecidedError::Stale);
         }
         self.turns.get(uid).map_or(Ok(None), |turn| turn.in_force(now))
     }
@@ -143,7 +148,7 @@ fn is_fresh(read: Option<i64>, now: i64, fence: i64) -> bool {
     read.is_some_and(|read| now <= read.saturating_add(fence))
 }
 
-/// Tells which generation of each parent is in force, in a strict rollout. Clones are the same schedule.
+/// The generation of each parent that is in force, in a strict rollout. Clones are the same schedule.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     inner: Arc<Inner>,
@@ -164,20 +169,31 @@ impl Schedule {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The generation of the parent with this uid that is in force at this moment; nothing if none was ever activated. Ask
-    /// before the decision, and again before the answer: if the two differ, decide again.
+    /// Returns the generation of the parent with this uid that is in force at this moment; `None` if none was ever
+    /// activated. Ask before the decision, and again before the answer: if the two differ, decide again.
     ///
     /// # Errors
     ///
-    /// The reason why there is no answer. Answer the request with a failure (HTTP 503), or wait for
+    /// [`UndecidedError`] if this pod must not judge by the parent at this moment. Answer the request with a failure (HTTP 503), or wait for
     /// [`Schedule::changed`]: a switch takes about as long as the pause between two reads.
-    pub fn in_force(&self, uid: &str) -> Result<Option<i64>, Undecided> {
+    pub fn in_force(&self, uid: &str) -> Result<Option<i64>, UndecidedError> {
         let now = self.millis(Instant::now());
         self.known().in_force(uid, now, millis(self.inner.fence))
     }
 
-    /// Waits for the next read of the activations, about a second. Look then which generations are in force, and report them
-    /// by [`crate::StatusReporter::enforcing`]. Cancel-safe.
+    /// Waits for the next read of the activations. Look then which generations are in force, and report them by
+    /// [`crate::StatusReporter::enforcing`].
+    ///
+    /// # Guarantees
+    ///
+    /// - Returns after [`crate::ReporterConfig::strict`] or so while reads succeed, whether or not anything has changed. A read
+    ///   that fails is not counted.
+    /// - Cancel-safe. A read between two calls is not remembered.
+    ///
+    /// # Assumptions
+    ///
+    /// - [`crate::ReporterDriver::run`] is polled by another task, with [`crate::ReporterConfig::strict`]: without it, this waits
+    ///   for ever.
     pub async fn changed(&self) {
         // The sender lives in `self`.
         let _ = self.inner.reads.subscribe().changed().await;
@@ -220,7 +236,7 @@ fn millis(time: Duration) -> i64 {
 /// The compiled generations of one parent in one pod: the one in force, and those that may come into force.
 ///
 /// ```
-/// use pod_status::{Compiled, Undecided};
+/// use pod_status::{Compiled, UndecidedError};
 ///
 /// let mut programs = Compiled::default();
 /// programs.insert(1, "deny");
@@ -228,7 +244,7 @@ fn millis(time: Duration) -> i64 {
 /// assert_eq!(programs.in_force(None), Ok(None), "nothing was activated: judge by nothing");
 /// assert_eq!(programs.in_force(Some(1)), Ok(Some(&"deny")));
 /// assert_eq!(programs.in_force(Some(2)), Ok(Some(&"deny more")));
-/// assert_eq!(programs.in_force(Some(3)), Err(Undecided::NotCompiled(3)));
+/// assert_eq!(programs.in_force(Some(3)), Err(UndecidedError::NotCompiled(3)));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Compiled<P> {
@@ -249,22 +265,23 @@ impl<P> Compiled<P> {
         if self.programs.back().is_none_or(|(newest, _)| *newest < generation) {
             self.programs.push_back((generation, program));
         }
+        // The first one is in force, and answers requests until another is.
         if self.programs.len() > KEPT.saturating_add(1) {
             self.programs.remove(1);
         }
     }
 
-    /// The program of the generation that [`Schedule::in_force`] names, and drops older ones.
+    /// Returns the program of the generation that [`Schedule::in_force`] names, and drops older ones.
     ///
     /// # Errors
     ///
-    /// [`Undecided::NotCompiled`]
-    pub fn in_force(&mut self, generation: Option<i64>) -> Result<Option<&P>, Undecided> {
+    /// [`UndecidedError::NotCompiled`] if this pod never compiled the generation, or has dropped it.
+    pub fn in_force(&mut self, generation: Option<i64>) -> Result<Option<&P>, UndecidedError> {
         let Some(generation) = generation else { return Ok(None) };
         if self.programs.iter().any(|(known, _)| *known == generation) {
             self.programs.retain(|(known, _)| *known >= generation);
         }
         let program = self.programs.iter().find(|(known, _)| *known == generation);
-        program.map(|(_, program)| Some(program)).ok_or(Undecided::NotCompiled(generation))
+        program.map(|(_, program)| Some(program)).ok_or(UndecidedError::NotCompiled(generation))
     }
 }

@@ -13,7 +13,7 @@ use crate::report::PodReport;
 
 /// The activations that some pods have not reported to be in force.
 #[derive(Debug, Default)]
-pub(crate) struct Switches {
+pub(crate) struct SwitchSkew {
     open: BTreeMap<ParentRef, Switch>,
 }
 
@@ -25,7 +25,7 @@ struct Switch {
     pods: Vec<(String, String)>,
 }
 
-impl Switches {
+impl SwitchSkew {
     /// `generation` of `parent` is activated. Returns whether that is new: the caller then passes the reports that
     /// have arrived already.
     pub(crate) fn begin(&mut self, parent: &ParentRef, generation: i64) -> bool {
@@ -82,20 +82,20 @@ mod tests {
         let start = Instant::now();
         let at = |millis| start.checked_add(Duration::from_millis(millis)).unwrap();
         let parent = ParentRef::new("g", "K", "p");
-        let mut switches = Switches::default();
-        switches.note(&report("a", 2), at(0));
-        assert_eq!(switches.complete(&parent, 2), None, "nothing was activated in this term");
-        assert!(switches.begin(&parent, 2));
-        switches.note(&report("a", 1), at(0));
-        switches.note(&report("b", 2), at(10));
-        switches.note(&report("a", 2), at(40));
-        switches.note(&report("b", 2), at(90));
-        assert!(!switches.begin(&parent, 2), "the same activation");
-        assert_eq!(switches.complete(&parent, 2), Some(Duration::from_millis(30)));
-        assert_eq!(switches.complete(&parent, 2), None, "once");
-        switches.begin(&parent, 2);
-        switches.begin(&parent, 3);
-        switches.note(&report("a", 2), at(100));
-        assert_eq!(switches.complete(&parent, 3), None, "superseded before any pod has switched");
+        let mut switch_skew = SwitchSkew::default();
+        switch_skew.note(&report("a", 2), at(0));
+        assert_eq!(switch_skew.complete(&parent, 2), None, "nothing was activated in this term");
+        assert!(switch_skew.begin(&parent, 2));
+        switch_skew.note(&report("a", 1), at(0));
+        switch_skew.note(&report("b", 2), at(10));
+        switch_skew.note(&report("a", 2), at(40));
+        switch_skew.note(&report("b", 2), at(90));
+        assert!(!switch_skew.begin(&parent, 2), "the same activation");
+        assert_eq!(switch_skew.complete(&parent, 2), Some(Duration::from_millis(30)));
+        assert_eq!(switch_skew.complete(&parent, 2), None, "once");
+        switch_skew.begin(&parent, 2);
+        switch_skew.begin(&parent, 3);
+        switch_skew.note(&report("a", 2), at(100));
+        assert_eq!(switch_skew.complete(&parent, 3), None, "superseded before any pod has switched");
     }
 }

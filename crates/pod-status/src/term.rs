@@ -19,15 +19,15 @@ use crate::acknowledgements::Acknowledgements;
 use crate::aggregator_config::AggregatorConfig;
 use crate::batch::{Batch, Listed, Step, list};
 use crate::cluster::Cluster;
-use crate::decision::Job;
+use crate::decision::DecisionJob;
 use crate::decisions::Decisions;
-use crate::enforcement_states::Standings;
+use crate::enforcement_states::EnforcementStates;
 use crate::epoch::{Epoch, Plan};
 use crate::follow::Followed;
-use crate::member_count::Census;
+use crate::member_count::MemberCount;
 use crate::membership::Count;
-use crate::overclaims::Claims;
-use crate::own_writes::Echoes;
+use crate::overclaims::Overclaims;
+use crate::own_writes::OwnWrites;
 use crate::pace::{Debounce, Retry};
 use crate::parent::ParentRef;
 use crate::parent_changes::ParentChanges;
@@ -37,8 +37,8 @@ use crate::report::REGISTRATION;
 use crate::report_store::ReportStore;
 use crate::rollout::Rollout;
 use crate::shape::Shape;
-use crate::switch_skew::Switches;
-use crate::waiting_generations::Holds;
+use crate::switch_skew::SwitchSkew;
+use crate::waiting_generations::WaitingGenerations;
 use crate::watermark::HighWaterMarks;
 
 /// The high-water marks are published this often while decisions are under way.
@@ -54,14 +54,14 @@ pub(crate) struct Term<'a> {
     changes: &'a ParentChanges,
     marks: &'a watch::Sender<HighWaterMarks>,
     reports: ReportStore,
-    census: Census,
+    member_count: MemberCount,
     acknowledgements: Acknowledgements,
-    standings: Standings,
-    claims: Claims,
-    switches: Switches,
-    echoes: Echoes,
+    enforcement_states: EnforcementStates,
+    overclaims: Overclaims,
+    switch_skew: SwitchSkew,
+    own_writes: OwnWrites,
     /// Generations that wait for pods until their time is over.
-    holds: Holds,
+    waiting_generations: WaitingGenerations,
     /// The activations of strict rollouts as they were read last, and what is to be changed in them.
     epoch: Arc<Epoch>,
     plans: Vec<Plan>,
@@ -97,18 +97,18 @@ impl<'a> Term<'a> {
         let cluster = Arc::new(Cluster::new(client.clone(), config));
         Self {
             decisions: Decisions::new(cluster.clone()),
-            census: Census::new(cluster.clone(), config),
+            member_count: MemberCount::new(cluster.clone(), config),
             acknowledgements: Acknowledgements::new(cluster.clone()),
             cluster,
             config,
             changes,
             marks,
             reports: ReportStore::default(),
-            standings: Standings::default(),
-            claims: Claims::default(),
-            switches: Switches::default(),
-            echoes: Echoes::default(),
-            holds: Holds::default(),
+            enforcement_states: EnforcementStates::default(),
+            overclaims: Overclaims::default(),
+            switch_skew: SwitchSkew::default(),
+            own_writes: OwnWrites::default(),
+            waiting_generations: WaitingGenerations::default(),
             epoch: Arc::default(),
             plans: Vec::new(),
             gone: Vec::new(),
@@ -132,17 +132,19 @@ impl<'a> Term<'a> {
         let mut ticks = interval(GAUGES_INTERVAL);
         loop {
             let due = self.due();
+            // Everything here is cancel-safe: what is polled and dropped goes on in the next round. Requests run in `decisions`,
+            // `batch`, `member_count` and `acknowledgements`, never in a handler, so that none delays another.
             tokio::select! {
                 // A decision is made by reports from before its members were listed: they are read no further meanwhile.
                 Some((collection, event)) = reports.next(), if self.batch.is_idle() => {
                     self.note_report(&collection, event);
                 }
                 Some(event) = pods.next() => {
-                    let has_changed = self.census.note_pod(event);
-                    self.note_census(has_changed);
+                    let has_changed = self.member_count.note_pod(event);
+                    self.note_member_count(has_changed);
                 }
-                is_outdated = self.census.answered() => self.note_answer(is_outdated),
-                is_outdated = self.acknowledgements.answered() => self.note_census(is_outdated),
+                is_outdated = self.member_count.answered() => self.note_answer(is_outdated),
+                is_outdated = self.acknowledgements.answered() => self.note_member_count(is_outdated),
                 () = self.changes.arrived() => self.note_changes(),
                 settled = self.decisions.next() => self.note_settled(settled),
                 step = self.batch.next(due) => self.advance(step),
@@ -156,7 +158,7 @@ impl<'a> Term<'a> {
         match step {
             Step::Due => self.begin(),
             Step::Listed(Ok(listed)) => {
-                let until = self.census.note_registrations(&listed.registered, &self.reports);
+                let until = self.member_count.note_registrations(&listed.registered, &self.reports);
                 match until {
                     Some(until) => self.batch.wait_for_pods(listed, until),
                     None => self.decide(listed),
@@ -174,12 +176,18 @@ impl<'a> Term<'a> {
     fn due(&mut self) -> Instant {
         let now = Instant::now();
         let far = now.checked_add(Duration::from_secs(3600)).unwrap_or(now);
-        if !self.complete || !self.census.knows_expected() {
+        // Before everything is listed, a status would be made of half the reports.
+        if !self.complete || !self.member_count.knows_expected() {
             return far;
         }
-        let retries = self.census.due().chain(self.acknowledgements.retry_at());
-        let idle = retries.chain(self.holds.next()).chain(self.decisions.retry_at()).min().unwrap_or(far);
+        let retries = self.member_count.due().chain(self.acknowledgements.retry_at());
+        let idle = retries
+            .chain(self.waiting_generations.next())
+            .chain(self.decisions.retry_at())
+            .min()
+            .unwrap_or(far);
         let work = (self.recount || self.reports.is_dirty()).then(|| self.debounce.due().unwrap_or(now));
+        // A failed count holds back retries too: they need the members as well.
         work.map_or(idle, |due| due.min(idle)).max(self.retry_at)
     }
 
@@ -207,12 +215,13 @@ impl<'a> Term<'a> {
         let acknowledged = acknowledged(&object).map(str::to_owned);
         let report = self.cluster.read(collection, object);
         if let Some(report) = &report {
-            self.switches.note(report, Instant::now());
+            self.switch_skew.note(report, Instant::now());
             let run = &report.pod;
-            let is_new = self.census.note_run(run);
+            let is_new = self.member_count.note_run(run);
             // A pod of Gatekeeper's has no registration.
             let may_register = report.shard == REGISTRATION || run.incarnation.is_empty();
             self.recount |= may_register && is_new;
+            // A run that waits to be acknowledged may be just as it was counted last, and needs another count all the same.
             let is_waiting = run.incomplete && acknowledged.as_ref() != Some(&run.incarnation);
             self.recount |= report.shard == REGISTRATION && is_waiting;
         }
@@ -222,14 +231,14 @@ impl<'a> Term<'a> {
     /// Notes an answer about a pod. A count that waits for answers is about to be taken.
     fn note_answer(&mut self, is_outdated: bool) {
         if !self.batch.is_waiting_for_pods() {
-            self.note_census(is_outdated);
-        } else if self.census.is_answered() {
+            self.note_member_count(is_outdated);
+        } else if self.member_count.is_answered() {
             self.batch.wait_no_longer();
         }
     }
 
     /// The members are to be counted again, if so.
-    fn note_census(&mut self, is_outdated: bool) {
+    fn note_member_count(&mut self, is_outdated: bool) {
         if is_outdated {
             self.recount = true;
             self.debounce.changed(Instant::now());
@@ -240,13 +249,13 @@ impl<'a> Term<'a> {
         let (parents, listed) = self.changes.take();
         for (parent, version) in parents {
             if self.config.shapes.shape(&parent).is_some() {
-                self.standings.expect(&parent);
+                self.enforcement_states.expect(&parent);
             }
-            if self.echoes.is_new(&parent, version, self.decisions.is_busy(&parent)) {
+            if self.own_writes.is_new(&parent, version, self.decisions.is_busy(&parent)) {
                 self.reports.touch(parent);
             }
         }
-        self.standings.set_listed(listed);
+        self.enforcement_states.set_listed(listed);
         // Pods that wait for an acknowledgement can have it now.
         self.recount |= !self.all_announced && self.changes.are_all_announced();
         self.all_announced = self.changes.are_all_announced();
@@ -259,11 +268,11 @@ impl<'a> Term<'a> {
         for parent in self.reports.take_dirty() {
             match self.config.shapes.shape(&parent) {
                 Some(shape) => {
-                    self.standings.expect(&parent);
+                    self.enforcement_states.expect(&parent);
                     dirty.push((shape, parent));
                 }
                 None => {
-                    self.standings.remove(&parent);
+                    self.enforcement_states.remove(&parent);
                     self.acknowledgements.removed(&parent);
                 }
             }
@@ -273,6 +282,7 @@ impl<'a> Term<'a> {
 
     /// Begins to count the members.
     fn begin(&mut self) {
+        // What the host has announced until now is decided about in this batch, not in the next one.
         self.note_changes();
         self.began = self.debounce.clear().unwrap_or_else(Instant::now);
         self.recount = false;
@@ -287,20 +297,23 @@ impl<'a> Term<'a> {
         let now = Instant::now();
         self.retry.reset();
         self.gone.retain(|parent| !listed.removed.contains(parent));
-        let has_changed = self.census.take(&self.reports);
-        let count = self.census.count().clone();
+        let has_changed = self.member_count.take(&self.reports);
+        let count = self.member_count.count().clone();
         // Nothing is acknowledged before every parent is known that may have to be decided about.
         let registered = if self.all_announced { listed.registered.as_slice() } else { &[] };
+        // Example: pod b joins while p and q are enforced by a. No report about p or q has changed, and both are decided about
+        // again, because `Ingested` has to say that b is waited for.
         if self.acknowledgements.counted(registered, &count, &self.reports) || has_changed {
             self.reports.touch_all(self.changes.known());
         }
-        let due = self.decisions.take_due(now).into_iter().chain(self.holds.take_due(now));
+        let due = self.decisions.take_due(now).into_iter().chain(self.waiting_generations.take_due(now));
         due.for_each(|parent| self.reports.touch(parent));
         let epoch = listed.epoch.map(Arc::new);
         if let Some(epoch) = &epoch {
             self.epoch = epoch.clone();
         }
         let dirty = self.take_dirty();
+        // A run that waits is acknowledged once all parents of its first batch are settled.
         self.acknowledgements.begin(dirty.iter().map(|(_, parent)| parent));
         for (shape, parent) in dirty {
             self.push(shape, parent, &count, epoch.as_ref());
@@ -318,11 +331,19 @@ impl<'a> Term<'a> {
         }
         if self.decisions.admits(&parent, Instant::now()) {
             let reports = self.reports.reports(&parent);
-            self.holds.engage(&parent);
-            let held = self.holds.get(&parent).cloned();
+            self.waiting_generations.engage(&parent);
+            let waiting = self.waiting_generations.get(&parent).cloned();
             let epoch = epoch.filter(|_| is_strict).cloned();
-            let job = Job { shape, parent, count: count.clone(), reports, held, epoch, began: self.began };
-            let is_urgent = self.claims.is_contradicted(&job);
+            let job = DecisionJob {
+                shape,
+                parent,
+                count: count.clone(),
+                reports,
+                waiting,
+                epoch,
+                began: self.began,
+            };
+            let is_urgent = self.overclaims.is_contradicted(&job);
             self.decisions.push(job, is_urgent);
         }
     }
@@ -330,7 +351,7 @@ impl<'a> Term<'a> {
     /// Publishes the high-water marks when nothing is under way, and now and then.
     fn publish(&mut self) {
         if self.batched && (self.decisions.is_idle() || self.published.elapsed() >= MARKS_INTERVAL) {
-            self.standings.publish(self.marks);
+            self.enforcement_states.publish(self.marks);
             self.published = Instant::now();
         }
     }

@@ -31,7 +31,7 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// A parent without a status.
+    /// Returns a parent without a status.
     pub fn new(key: ParentKey, generation: i64) -> Self {
         let stored = Stored::ours(Value::Null);
         Self { key, generation, waited: Duration::ZERO, at_once: false, announced: None, stored }
@@ -72,7 +72,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// An entry of a run.
+    /// Returns an entry of a run.
     pub fn new(member: Member, entry: Entry) -> Self {
         Self { member, entry }
     }

@@ -28,18 +28,18 @@ impl HighWaterMarks {
         self.kinds.is_some()
     }
 
-    /// The mark of each kind.
+    /// Returns the mark of each kind.
     pub fn iter(&self) -> impl Iterator<Item = (&ParentKind, &HighWaterMark)> {
         self.kinds.iter().flatten()
     }
 
-    /// The mark over all kinds that `is_wanted`; the empty mark, which claims nothing, if nothing is known.
+    /// Returns the mark over all kinds that `is_wanted`; the empty mark, which claims nothing, if nothing is known.
     pub fn over(&self, mut is_wanted: impl FnMut(&ParentKind) -> bool) -> HighWaterMark {
         let marks = self.iter().filter(|(kind, _)| is_wanted(kind)).map(|(_, mark)| mark.clone());
         marks.reduce(HighWaterMark::and).unwrap_or_default()
     }
 
-    /// The mark of one kind, as [`HighWaterMarks::over`].
+    /// Returns the mark of one kind, as [`HighWaterMarks::over`].
     pub fn of(&self, group: &str, kind: &str) -> HighWaterMark {
         self.over(|known| known.group == group && known.kind == kind)
     }
@@ -120,7 +120,7 @@ impl HighWaterMark {
         }
     }
 
-    /// The mark as a condition `AllEnforced`, for an object that stands for the whole set. `previous` is the
+    /// Returns the mark as a condition `AllEnforced`, for an object that stands for the whole set. `previous` is the
     /// stored condition, whose transition time is kept while its status stays. It is `Unknown` if no parent is known
     /// to wait, and these may not be all.
     pub fn condition(&self, generation: i64, previous: Option<&Condition>, now: &Time) -> Condition {

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use examples::Cluster;
 use kube::ResourceExt;
-use pod_status::readiness::Failure;
+use pod_status::readiness::ErrorClass;
 use pod_status::{ParentKey, PodError, PodIdentity, ReporterConfig, StatusReporter};
 
 use crate::endpoint::Endpoint;
@@ -61,7 +61,7 @@ impl Reports {
         let reason = failure.as_ref().map_or("Discovered", |(reason, _)| reason);
         self.say(of, format!("Extension {}: {reason}{known}", of.name_any()));
         // A plug-in that comes later, or back, is called then: the Extension needs no repair.
-        let error = |(reason, message)| PodError::new(reason, message).class(Failure::Transient);
+        let error = |(reason, message)| PodError::new(reason, message).class(ErrorClass::Transient);
         let outcome = failure.map_or(Ok(()), |failure| Err(vec![error(failure)]));
         let generation = of.metadata.generation.unwrap_or_default();
         self.reporter.ingested(&ParentKey::of(of, &()), generation, outcome, known);

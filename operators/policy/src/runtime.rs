@@ -79,7 +79,7 @@ pub enum RunError {
     Report(#[from] pod_status::Error),
     /// Statements may have been made without this pod.
     #[error("{0}; start again, so that everything is read anew")]
-    Fenced(pod_status::Fenced),
+    Fenced(pod_status::FencedError),
     /// A defect of the composition.
     #[error("metrics cannot be collected")]
     Metrics(#[from] metrics::MetricsError),

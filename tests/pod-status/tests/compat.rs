@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::{ApiResource, GroupVersionKind};
-use pod_status::readiness::Failure;
+use pod_status::readiness::ErrorClass;
 use pod_status::{
     Decision, Entry, Member, Parent, ParentKey, ParentRef, PodError, Reported, Shape, aggregate,
 };
@@ -87,7 +87,7 @@ fn health_checks_and_kubectl_wait_conclude_the_truth() {
     let idle = Entry::new(key(), 2).detail(json!({"enforced": false}));
     let says = |word| Entry::new(key(), 2).detail(json!({"enforced": false, "word": word}));
     let fails = Entry::new(key(), 2).errors(vec![PodError::new("ingest_error", "no")]);
-    let retried = PodError::new("sync_error", "not served").class(Failure::Transient);
+    let retried = PodError::new("sync_error", "not served").class(ErrorClass::Transient);
     let retries = Entry::new(key(), 2).errors(vec![retried]);
     let cases = [
         ("no pod has registered", status(2, &[], &[]), WAITS),

@@ -11,7 +11,7 @@ use proptest::sample::{select, subsequence};
 use super::*;
 use crate::missing::MissingSemantics;
 use crate::parent::{ParentKey, ParentRef};
-use crate::readiness::Failure;
+use crate::readiness::ErrorClass;
 use crate::rollout::{Deadline, Rollout};
 use crate::stored::Stored;
 
@@ -56,7 +56,7 @@ fn an_entry() -> impl Strategy<Value = Entry> {
     let errors = prop_oneof![
         3 => Just(vec![]),
         1 => Just(vec![PodError::new("", "broken")]),
-        1 => Just(vec![PodError::new("", "no answer").class(Failure::Transient)]),
+        1 => Just(vec![PodError::new("", "no answer").class(ErrorClass::Transient)]),
     ];
     let detail =
         select(vec![Value::Null, json!({"enforced": true}), json!({"enforced": false, "id": "forged"})]);
@@ -298,7 +298,7 @@ fn an_error_that_a_pod_retries_is_not_final_and_its_class_is_not_shown() {
         assert!(!status["byPod"].to_string().contains("class"), "{status:?}");
         (condition(&status, "Ingested").reason, condition(&status, "Enforced").reason)
     };
-    let (retried, failed) = (error(Failure::Transient), error(Failure::Permanent));
+    let (retried, failed) = (error(ErrorClass::Transient), error(ErrorClass::Permanent));
     let both = |reason: &str| (reason.to_owned(), reason.to_owned());
     assert_eq!(reason([vec![retried.clone()], vec![]]), both("IngestRetried"));
     assert_eq!(reason([vec![retried.clone()], vec![failed.clone()]]), both("IngestError"));

@@ -19,7 +19,7 @@ pub(super) struct Applied {
 }
 
 impl Cluster {
-    /// Tells the entries of dead pods from those of pods that count.
+    /// Separates the entries of dead pods from those of pods that count.
     pub(super) async fn sort_applied(
         &self,
         count: &Count,

@@ -1,14 +1,14 @@
 //! The result of a decision about one parent.
 
-use crate::decision::Held;
-use crate::enforcement_states::Standing;
+use crate::decision::WaitingGeneration;
+use crate::enforcement_states::EnforcementState;
 use crate::epoch::Plan;
 
 /// The result for one parent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Written {
     /// The stored status is right.
-    Done(Box<Standing>, Next),
+    Done(Box<EnforcementState>, Next),
     /// The parent does not exist.
     Gone,
     /// The parent was written by another client after it was read.
@@ -29,7 +29,7 @@ impl Written {
     /// The same, of this resource version of the parent.
     pub(super) fn at(self, version: Option<String>) -> Self {
         match self {
-            Self::Done(standing, next) => Self::Done(standing, Next { version, ..next }),
+            Self::Done(state, next) => Self::Done(state, Next { version, ..next }),
             other => other,
         }
     }
@@ -38,7 +38,7 @@ impl Written {
 /// The work left for a parent whose status is right.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Next {
-    pub(crate) held: Option<Held>,
+    pub(crate) waiting: Option<WaitingGeneration>,
     /// A change of the activations of a strict rollout.
     pub(crate) plan: Option<Box<Plan>>,
     /// The resource version of the parent that is decided about with this.

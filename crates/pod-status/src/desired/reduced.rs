@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::parent::ParentKey;
-use crate::readiness::Failure;
+use crate::readiness::ErrorClass;
 use crate::report::Entry;
 
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Reduced {
                 "the shortened report about this object is refused as too large, and becomes an error"
             );
         }
-        let class = if original.was_retried { Failure::Permanent } else { Failure::Transient };
+        let class = if original.was_retried { ErrorClass::Permanent } else { ErrorClass::Transient };
         original.whole.smallest(class)
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::parent::ParentRef;
-use crate::readiness::Failure;
+use crate::readiness::ErrorClass;
 
 /// Room for four entries.
 const BYTES: usize = 512;
@@ -364,10 +364,10 @@ fn an_entry_that_is_refused_short_is_an_error_that_stalls_only_when_it_was_tried
     let classes = |entry: &Entry| entry.errors.iter().map(|error| error.class).collect::<Vec<_>>();
     assert_eq!(
         (small.errors[0].code.as_str(), classes(&small)),
-        ("report_too_large", vec![Failure::Transient])
+        ("report_too_large", vec![ErrorClass::Transient])
     );
     server.compare(&mut desired);
-    assert_eq!(classes(&server.settle(&mut desired, 350)), [Failure::Permanent]);
+    assert_eq!(classes(&server.settle(&mut desired, 350)), [ErrorClass::Permanent]);
     server.compare(&mut desired);
     let short = server.settle(&mut desired, 700);
     assert_eq!((short.errors.len(), short.errors[0].code.as_str()), (1, "e"));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Failure, Missing, OnError, Policy};
+use super::{ErrorClass, Missing, OnError, Policy};
 use crate::missing::MissingSemantics;
 use crate::parent::{ParentKey, ParentRef};
 
@@ -31,7 +31,7 @@ struct Source {
     /// The contents of the list in progress.
     listing: Option<BTreeSet<ParentRef>>,
     populated: bool,
-    unlistable: Option<(Failure, String)>,
+    unlistable: Option<(ErrorClass, String)>,
     pending: BTreeMap<ParentRef, Pending>,
     settled: BTreeMap<ParentRef, Outcome>,
     /// Outcomes of objects that were not expected when they came.
@@ -209,7 +209,7 @@ impl Expectations {
         }
     }
 
-    pub(super) fn list_fails(&mut self, id: SourceId, failure: Failure, reason: String) {
+    pub(super) fn list_fails(&mut self, id: SourceId, failure: ErrorClass, reason: String) {
         if let Some(source) = self.sources.get_mut(&id).filter(|source| !source.populated) {
             source.unlistable = Some((failure, reason));
         }
@@ -224,11 +224,11 @@ impl Expectations {
         id: SourceId,
         object: &ParentKey,
         generation: i64,
-        failure: Failure,
+        failure: ErrorClass,
         reason: String,
     ) {
         let may_give_up = self.sources.get(&id).is_some_and(|source| source.missing.is_looser());
-        if may_give_up && failure == Failure::Permanent && self.policy.permanent == OnError::GiveUp {
+        if may_give_up && failure == ErrorClass::Permanent && self.policy.permanent == OnError::GiveUp {
             return self.conclude(id, object, generation, Some(reason));
         }
         let pending = self.sources.get_mut(&id).and_then(|source| source.pending.get_mut(&object.reference));
@@ -309,7 +309,7 @@ impl Expectations {
     }
 
     fn is_list_given_up(&self, source: &Source) -> bool {
-        let is_permanent = matches!(source.unlistable, Some((Failure::Permanent, _)));
+        let is_permanent = matches!(source.unlistable, Some((ErrorClass::Permanent, _)));
         let may_give_up = source.missing.is_looser() && self.policy.unlistable == OnError::GiveUp;
         !source.populated && is_permanent && may_give_up
     }

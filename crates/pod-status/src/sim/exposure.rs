@@ -28,38 +28,38 @@ impl Exposure {
         self
     }
 
-    /// Sets the pods that must be up.
+    /// Sets the number of pods that must be up.
     #[must_use]
     pub fn needed(mut self, pods: u32) -> Self {
         self.needed = pods;
         self
     }
 
-    /// Sets the requests of a client.
+    /// Sets the number of requests of one client.
     #[must_use]
     pub fn requests(mut self, requests: i32) -> Self {
         self.requests = requests.max(1);
         self
     }
 
-    /// The probability that too few of `pods` are up.
+    /// Returns the probability that too few of `pods` are up.
     pub fn unavailability(&self, pods: u32) -> f64 {
         unavailability(self.down, self.common, pods, self.needed)
     }
 
-    /// The same if no failure took several pods down.
+    /// Returns the same probability if no failure took several pods down.
     pub fn independent(&self, pods: u32) -> f64 {
         unavailability(self.down, 0.0, pods, self.needed)
     }
 
-    /// The probability that a client meets the one of `pods` that is behind: with one request, and with all.
+    /// Returns the probability that a client meets the one of `pods` that is behind: with one request, and with all.
     pub fn leaks(&self, pods: u32) -> (f64, f64) {
         let leak = |requests| leak(pods.saturating_sub(1), pods, requests);
         (leak(1), leak(self.requests))
     }
 }
 
-/// The probability that fewer than `needed` of `pods` are up, where each is down with `probability` and the
+/// Returns the probability that fewer than `needed` of `pods` are up, where each is down with `probability` and the
 /// share `common` of failures takes all down at once.
 pub fn unavailability(probability: f64, common: f64, pods: u32, needed: u32) -> f64 {
     let own = (1.0 - common) * probability;
@@ -82,7 +82,7 @@ fn binomial(n: u32, k: f64) -> f64 {
     result
 }
 
-/// The probability that one of `requests`, routed at random, meets a pod that does not enforce yet, while
+/// Returns the probability that one of `requests`, routed at random, meets a pod that does not enforce yet, while
 /// `enforcing` of `pods` do.
 pub fn leak(enforcing: u32, pods: u32, requests: i32) -> f64 {
     1.0 - (f64::from(enforcing) / f64::from(pods.max(1))).powi(requests)

@@ -16,7 +16,7 @@ const MARGIN: f64 = 48.0;
 /// Points of a curve.
 const POINTS: u32 = 160;
 
-/// One line for each prediction: the mean, the quantiles, and the requests judged by the old generation. Below it for
+/// Formats one line for each prediction: the mean, the quantiles, and the requests judged by the old generation. Below it for
 /// each number of pods the probability that too few are up, and that a client meets the one that is behind.
 pub fn table(predictions: &[Prediction], exposure: &Exposure) -> String {
     let mut text = "pods   mean    p50     p90     p99   visible p99   old requests per change\n".to_owned();
@@ -52,7 +52,7 @@ fn exposures(text: &mut String, predictions: &[Prediction], exposure: &Exposure)
     }
 }
 
-/// The share of changes that all pods enforce within a time, one curve for each prediction; below it the probability
+/// Draws the share of changes that all pods enforce within a time, one curve for each prediction; below it the probability
 /// that too few pods are up, with common causes and without.
 pub fn svg(predictions: &[Prediction], exposure: &Exposure) -> String {
     let longest = predictions.iter().map(|prediction| prediction.quantile(0.99)).fold(0.1, f64::max);

@@ -395,7 +395,7 @@ fn every_unsafe_variant_of_the_strict_rollout_is_caught() {
     let variants = [
         ("a lead no longer than the fence", Rules { lead: FENCE, ..SMALL }, Property::S),
         ("a pod that answers without a recent read", Rules { is_fenced: false, ..SMALL }, Property::S),
-        ("a pod that switches when it is told", Rules { waits: false, ..SMALL }, Property::S),
+        ("a pod that switches when it sees the activation", Rules { waits: false, ..SMALL }, Property::S),
         ("a pod that joins and does not wait", Rules { joining_waits: false, ..SMALL }, Property::S),
         ("a pod that does not pause", Rules { pauses: false, ..SMALL }, Property::S),
         ("reads that are not consistent", Rules { is_consistent: false, ..SMALL }, Property::S),

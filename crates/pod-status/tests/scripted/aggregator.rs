@@ -147,7 +147,7 @@ async fn a_kind_without_the_subresource_is_not_gone_and_has_its_status_when_it_h
 
     server.refuse("policies/p/status", 404, false);
     sleep(Duration::from_secs(65)).await;
-    assert!(is_true(&server, "p"), "nobody has announced it again");
+    assert!(is_true(&server, "p"), "the host has not announced it again");
     assert!(handle.render().contains(&format!("{gauge} 0")), "{}", handle.render());
     server.delete(&policy_path("p"));
     changes.removed(&parent("p"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use pod_status::{Fenced, ParentKey, ParentRef, PodIdentity, ReporterConfig, StatusReporter};
+use pod_status::{FencedError, ParentKey, ParentRef, PodIdentity, ReporterConfig, StatusReporter};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -108,7 +108,7 @@ async fn a_process_that_is_left_over_gives_up_when_the_partition_heals() {
             written <= 5 && swept <= 2,
             "{name}, {fence:?}: {written} writes, {swept} swept in two minutes"
         );
-        assert_eq!(reporter.permit().check(), Err(Fenced::PodDeleted), "{name}, {fence:?}");
+        assert_eq!(reporter.permit().check(), Err(FencedError::PodDeleted), "{name}, {fence:?}");
         timeout(Duration::from_secs(1), driver).await.unwrap().unwrap();
     }
 }
@@ -128,7 +128,10 @@ async fn nothing_is_created_again_while_it_is_not_known_that_the_pod_exists() {
     }
     assert!(writes(&server) - before <= 2, "{} writes", writes(&server) - before);
     server.refuse_reads("/pods/pod-name", false);
-    assert_eq!(timeout(Duration::from_secs(60), reporter.permit().fenced()).await, Ok(Fenced::PodDeleted));
+    assert_eq!(
+        timeout(Duration::from_secs(60), reporter.permit().fenced()).await,
+        Ok(FencedError::PodDeleted)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -151,9 +154,9 @@ async fn the_permit_is_over_before_the_pod_says_that_it_has_stopped() {
         shutdown.cancel();
         let (answer, ended) = tokio::join!(watching, driver);
         ended.unwrap();
-        assert_eq!(answer, Err(Fenced::Stopped), "statements are made without this pod from now on");
-        assert_eq!(permit.resume(), Err(Fenced::Stopped), "final");
-        assert_eq!(permit.renewed().await, Err(Fenced::Stopped));
+        assert_eq!(answer, Err(FencedError::Stopped), "statements are made without this pod from now on");
+        assert_eq!(permit.resume(), Err(FencedError::Stopped), "final");
+        assert_eq!(permit.renewed().await, Err(FencedError::Stopped));
     }
 }
 
@@ -163,7 +166,7 @@ async fn a_wait_for_a_renewal_ends_when_there_can_be_none() {
     let (reporter, _driver) = start(&server, Some(FENCE)).await;
     server.cut_off("pod", true);
     let permit = reporter.permit();
-    assert_eq!(permit.fenced().await, Fenced::Expired);
+    assert_eq!(permit.fenced().await, FencedError::Expired);
     let healed = async {
         sleep(Duration::from_secs(300)).await;
         server.delete_pod();
@@ -171,7 +174,7 @@ async fn a_wait_for_a_renewal_ends_when_there_can_be_none() {
         server.cut_off("pod", false);
     };
     let (renewed, ()) = tokio::join!(timeout(Duration::from_secs(600), permit.renewed()), healed);
-    assert_eq!(renewed, Ok(Err(Fenced::PodDeleted)));
+    assert_eq!(renewed, Ok(Err(FencedError::PodDeleted)));
 }
 
 /// The renewals of the registration that the server has seen.
@@ -271,7 +274,7 @@ async fn of_two_processes_with_one_identity_one_refuses_and_the_other_stays_regi
         sleep(Duration::from_secs(60)).await;
         runs.sort_by(|a, b| a.0.cmp(&b.0));
         let [(_, loser, ended), (incarnation, winner, goes_on)] = &runs[..] else { panic!("two runs") };
-        assert_eq!(loser.permit().check(), Err(Fenced::Duplicate));
+        assert_eq!(loser.permit().check(), Err(FencedError::Duplicate));
         assert!(ended.is_finished(), "it overwrites nothing any more");
         assert_eq!(winner.permit().check(), Ok(()));
         assert!(!goes_on.is_finished());

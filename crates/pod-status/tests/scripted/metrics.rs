@@ -74,7 +74,7 @@ async fn serve_without_an_acknowledgement(server: &Server) {
     let key = ParentKey::new(parent("p"), "uid");
     source.expect(&key, 1);
     source.list_ends();
-    source.fail(&key, 1, readiness::Failure::Permanent, "broken");
+    source.fail(&key, 1, readiness::ErrorClass::Permanent, "broken");
     tracker.seal();
     reporter.may_serve(&tracker).await.unwrap();
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::core::{ApiResource, GroupVersionKind};
-use pod_status::readiness::{Failure, OnError, Policy};
+use pod_status::readiness::{ErrorClass, OnError, Policy};
 use pod_status::{
     Aggregator, AggregatorConfig, MissingSemantics, ParentKey, ParentRef, PodError, PodIdentity,
     PodStatusKind, ReadinessTracker, ReporterConfig, Shape, StatusReporter,
@@ -69,7 +69,7 @@ async fn a_pod_is_not_acknowledged_by_entries_that_are_older_than_its_registrati
 
     server.hold(Some("constraintpodstatuses"));
     joining.ingested(&key, 1, Err(vec![PodError::new("compile", "no template")]), Value::Null);
-    source.fail(&key, 1, Failure::Permanent, "no template");
+    source.fail(&key, 1, ErrorClass::Permanent, "no template");
     source.list_ends();
     let serves = tokio::spawn({
         let joining = joining.clone();

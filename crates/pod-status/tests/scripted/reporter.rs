@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use pod_status::{Fenced, ParentKey, ParentRef, PodError, PodIdentity, ReporterConfig, StatusReporter};
+use pod_status::{FencedError, ParentKey, ParentRef, PodError, PodIdentity, ReporterConfig, StatusReporter};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -363,7 +363,7 @@ async fn a_process_whose_pod_is_deleted_stops_reporting_and_answering() {
         server.delete_pod();
         server.delete_owned();
         timeout(Duration::from_secs(30), reporter.permit().fenced()).await.unwrap();
-        assert_eq!(reporter.permit().check(), Err(Fenced::PodDeleted));
+        assert_eq!(reporter.permit().check(), Err(FencedError::PodDeleted));
         timeout(Duration::from_secs(30), driver).await.unwrap().unwrap();
         let before = server.seen().len();
         reporter.ingested(&parent(1), 2, Ok(()), Value::Null);
@@ -386,17 +386,17 @@ async fn a_pod_that_is_cut_off_loses_its_permit_in_time_and_not_before() {
     let config = ReporterConfig::default().fence(Duration::from_secs(30));
     let reporter = start(&server, identity(), config);
     let permit = reporter.permit();
-    assert_eq!(permit.check(), Err(Fenced::Unregistered));
+    assert_eq!(permit.check(), Err(FencedError::Unregistered));
     reporter.registered().await.unwrap();
     sleep(Duration::from_secs(600)).await;
     assert_eq!(permit.check(), Ok(()), "it is renewed");
     server.cut_off("pod", true);
     let began = Instant::now();
-    assert_eq!(permit.fenced().await, Fenced::Expired);
+    assert_eq!(permit.fenced().await, FencedError::Expired);
     let took = began.elapsed();
     assert!(took <= Duration::from_secs(30) && took >= Duration::from_secs(19), "{took:?}");
     server.cut_off("pod", false);
     assert_eq!(timeout(Duration::from_secs(30), permit.renewed()).await, Ok(Ok(())));
-    assert_eq!(permit.check(), Err(Fenced::Expired), "the parents must be listed again first");
+    assert_eq!(permit.check(), Err(FencedError::Expired), "the parents must be listed again first");
     assert_eq!(permit.resume(), Ok(()));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pod_status::readiness::{Failure, OnError, Policy};
+use pod_status::readiness::{ErrorClass, OnError, Policy};
 use pod_status::{
     MissingSemantics, ParentKey, PodError, PodIdentity, ReadinessTracker, ReporterConfig, StatusReporter,
 };
@@ -52,7 +52,7 @@ async fn a_pod_that_gave_up_a_policy_serves_only_after_its_failure_is_stored() {
 
     server.refuse("podreports", 500, true);
     reporter.ingested(&key, 1, Err(vec![PodError::new("compile", "no such function")]), Value::Null);
-    source.fail(&key, 1, Failure::Permanent, "no such function");
+    source.fail(&key, 1, ErrorClass::Permanent, "no such function");
     assert!(tracker.ready().borrow().is_ready());
     sleep(Duration::from_secs(60)).await;
     assert!(!serves.is_finished(), "the failure is not stored");
@@ -99,7 +99,7 @@ impl Joining {
         source.expect(&key, 1);
         source.list_ends();
         reporter.ingested(&key, 1, Err(vec![PodError::new("compile", "no such function")]), Value::Null);
-        source.fail(&key, 1, Failure::Permanent, "no such function");
+        source.fail(&key, 1, ErrorClass::Permanent, "no such function");
         let serves = tokio::spawn({
             let reporter = reporter.clone();
             async move { reporter.may_serve(&tracker).await }
@@ -205,7 +205,7 @@ async fn a_pod_that_gave_up_serves_only_when_every_policy_has_been_announced() {
     let joining = Joining::start(&server, "b", wait).await;
     sleep(Duration::from_secs(60)).await;
     assert!(!is_true(&server, "p") && is_true(&server, "of-kind-p"));
-    assert!(!joining.serves.is_finished(), "nobody knows of the other policy");
+    assert!(!joining.serves.is_finished(), "the aggregator does not know of the other policy");
     changes.changed(parent("of-kind-p"));
     changes.all_announced();
     while !joining.serves.is_finished() {

@@ -15,7 +15,7 @@ mod templates;
 
 pub(crate) use gauges::gauge_value;
 
-use pod_status::readiness::Failure;
+use pod_status::readiness::ErrorClass;
 use std::time::Duration;
 
 use constraint_framework::policyset::{Compiler, PolicySetBuilder};
@@ -245,7 +245,7 @@ impl Ingest {
         match &event.kind {
             EventKind::Synced => self.lists.push(self.namespaces.clone()),
             EventKind::Status(status) if !status.is_ready() => {
-                self.namespaces.list_fails(Failure::Transient, status.to_string())
+                self.namespaces.list_fails(ErrorClass::Transient, status.to_string())
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use constraint_framework::IngestError;
 use constraint_framework::api::{CONSTRAINTS_GROUP, StatusError, TEMPLATES_GROUP};
 use constraint_framework::driver::CompileError;
 use kube::core::{ApiResource, GroupVersionKind};
-use pod_status::readiness::{Failure, ReadinessSource};
+use pod_status::readiness::{ErrorClass, ReadinessSource};
 use pod_status::{ParentKey, ParentRef, PodError, Shape, Shapes, StatusReporter};
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ pub(super) struct Outcome {
     pub(super) source: ReadinessSource,
     /// The reason why it is not in force, if it is not. The class is the one for readiness: a pod that starts does not wait for
     /// what is permanent. Each error has its own, which the conditions follow.
-    pub(super) failure: Option<(Failure, Vec<PodError>)>,
+    pub(super) failure: Option<(ErrorClass, Vec<PodError>)>,
     pub(super) detail: Value,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn pod_error(code: &str, message: String) -> PodError {
 /// The same error as one that ends without a change of the object: the operator tries again, or notices by itself that
 /// what is missing has come. All other errors make their object `Stalled`, at which Flux gives up.
 pub(super) fn retried(error: PodError) -> PodError {
-    error.class(Failure::Transient)
+    error.class(ErrorClass::Transient)
 }
 
 /// Adds to the detail of a template's report what is wrong with it and does not keep it from being enforced.

@@ -9,7 +9,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::await_condition;
-use pod_status::readiness::Failure;
+use pod_status::readiness::ErrorClass;
 use pod_status::{ParentKey, PodError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -288,7 +288,7 @@ async fn a_stalled_parent_is_so_until_its_error_ends_and_other_managers_conditio
         let pod = scene.pod(&format!("a-{}", kind.to_lowercase()), &["webhook"]).await;
         let (a, driver) = scene.reporter(&pod).await;
         let key = ParentKey::of(&object, &resource);
-        let [failed, retried] = [Failure::Permanent, Failure::Transient]
+        let [failed, retried] = [ErrorClass::Permanent, ErrorClass::Transient]
             .map(|class| Err(vec![PodError::new("ingest_error", "no").class(class)]));
         for (outcome, expected) in [
             (failed.clone(), &["Audited", "Enforced", "Ingested", "Ready", "Stalled"][..]),

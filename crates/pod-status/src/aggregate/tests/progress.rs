@@ -38,7 +38,7 @@ fn progress(status: &Map<String, Value>) -> Option<(&'static str, String, String
     first
 }
 
-fn failure(class: Failure) -> Vec<PodError> {
+fn failure(class: ErrorClass) -> Vec<PodError> {
     vec![PodError::new("ingest_error", "no").class(class)]
 }
 
@@ -80,7 +80,7 @@ fn written(decision: Decision) -> Map<String, Value> {
 
 #[test]
 fn kstatus_takes_a_parent_for_in_progress_failed_or_current_exactly_when_it_is() {
-    let (good, retried, failed) = (vec![], failure(Failure::Transient), failure(Failure::Permanent));
+    let (good, retried, failed) = (vec![], failure(ErrorClass::Transient), failure(ErrorClass::Permanent));
     let both = [retried.clone(), failed.clone()].concat();
     let audit = member("a", "i0", &["audit"]);
     let audited = vec![Reported::new(audit.clone(), Entry::new(key("u0"), 2))];
@@ -187,7 +187,7 @@ fn a_rollout_is_stalled_when_it_is_held_after_its_deadline_or_a_pod_has_failed()
     let (hold, activate) = (Deadline::Hold(time), Deadline::Activate(time));
     let coordinated = |deadline| Rollout::Coordinated { deadline };
     let strict = |deadline| Rollout::Strict { deadline };
-    let (retried, failed) = (Some(failure(Failure::Transient)), Some(failure(Failure::Permanent)));
+    let (retried, failed) = (Some(failure(ErrorClass::Transient)), Some(failure(ErrorClass::Permanent)));
     let later = Deadline::Hold(Duration::from_secs(600));
     for (rollout, b, fence, expected) in [
         (coordinated(hold), None, None, ("Stalled", "DeadlineExceeded")),
@@ -270,7 +270,7 @@ fn a_condition_that_is_stored_goes_when_its_reason_does() {
     for is_map in [true, false] {
         let mut status = Value::Null;
         let mut seen = Vec::new();
-        let (retried, failed) = (failure(Failure::Transient), failure(Failure::Permanent));
+        let (retried, failed) = (failure(ErrorClass::Transient), failure(ErrorClass::Permanent));
         for (time, report) in [(1, failed.clone()), (2, failed), (3, retried), (4, vec![]), (5, vec![])] {
             let (members, mut reported) = pods(&[Some(report)]);
             // The message changes with the second report, and the condition stays.
@@ -293,7 +293,7 @@ fn a_condition_that_is_stored_goes_when_its_reason_does() {
 /// A rollback: a release that does not know the condition keeps it in the list, and says that all is well.
 #[test]
 fn a_condition_that_another_release_has_kept_goes() {
-    let (members, reported) = pods(&[Some(failure(Failure::Permanent))]);
+    let (members, reported) = pods(&[Some(failure(ErrorClass::Permanent))]);
     let mut status = Value::Object(written(aggregate(
         &shape(None),
         &Parent::new(key("u0"), 2),
@@ -343,7 +343,7 @@ fn beside(is_map: bool, foreign: &Value, errors: &[PodError]) -> Vec<String> {
 #[test]
 fn a_condition_of_another_manager_stays_and_ours_does_not_contradict_it() {
     let foreign = |type_: &str, status: &str| json!({"type": type_, "status": status, "reason": "Frozen", "message": "m"});
-    let (good, retried, failed) = (vec![], failure(Failure::Transient), failure(Failure::Permanent));
+    let (good, retried, failed) = (vec![], failure(ErrorClass::Transient), failure(ErrorClass::Permanent));
     for is_map in [true, false] {
         for (type_, status, errors, more) in [
             ("Stalled", "True", &good, [].as_slice()),
@@ -363,7 +363,7 @@ fn a_condition_of_another_manager_stays_and_ours_does_not_contradict_it() {
 
 #[test]
 fn a_summary_is_written_only_for_a_kind_whose_schema_keeps_it() {
-    let (members, reported) = pods(&[Some(vec![]), Some(failure(Failure::Permanent)), None]);
+    let (members, reported) = pods(&[Some(vec![]), Some(failure(ErrorClass::Permanent)), None]);
     let parent = Parent::new(key("u0"), 2);
     let summary = |shape: &Shape| {
         written(aggregate(shape, &parent, &members, &reported, &at(1))).get("summary").cloned()

@@ -166,7 +166,7 @@ fn ready_is_final_and_holds_no_memory() {
 fn a_permanent_failure_is_given_up_or_blocks_as_configured() {
     for (permanent, ready) in [(OnError::GiveUp, true), (OnError::Block, false)] {
         let (mut expectations, id) = listed(Policy { permanent, ..Policy::default() });
-        expectations.fail(id, &key("a", 0), 2, Failure::Permanent, "no such function".into());
+        expectations.fail(id, &key("a", 0), 2, ErrorClass::Permanent, "no such function".into());
         assert_eq!(expectations.settle(), ready);
         if !ready {
             assert!(expectations.explain()[0].to_string().ends_with("generation 2: no such function"));
@@ -179,14 +179,14 @@ fn a_permanent_failure_is_given_up_or_blocks_as_configured() {
 #[test]
 fn a_permanent_failure_of_an_older_generation_is_not_given_up() {
     let (mut expectations, id) = listed(giving_up());
-    expectations.fail(id, &key("a", 0), 1, Failure::Permanent, "old".into());
+    expectations.fail(id, &key("a", 0), 1, ErrorClass::Permanent, "old".into());
     waits(&mut expectations);
 }
 
 #[test]
 fn a_permanent_failure_may_come_before_the_expectation() {
     let (mut expectations, id) = sealed(giving_up());
-    expectations.fail(id, &key("a", 0), 1, Failure::Permanent, "broken".into());
+    expectations.fail(id, &key("a", 0), 1, ErrorClass::Permanent, "broken".into());
     expectations.list_begins(id);
     expectations.expect(id, &key("a", 0), 1);
     expectations.list_ends(id);
@@ -196,7 +196,7 @@ fn a_permanent_failure_may_come_before_the_expectation() {
 #[test]
 fn a_transient_failure_blocks_and_is_explained() {
     let (mut expectations, id) = listed(Policy::default());
-    expectations.fail(id, &key("a", 0), 2, Failure::Transient, "timeout".into());
+    expectations.fail(id, &key("a", 0), 2, ErrorClass::Transient, "timeout".into());
     waits(&mut expectations);
     assert_eq!(expectations.explain()[0].to_string(), "things: K a not ingested at generation 2: timeout");
 }
@@ -208,7 +208,7 @@ fn one_broken_object_does_not_excuse_the_others() {
     expectations.expect(id, &key("broken", 0), 1);
     expectations.expect(id, &key("good", 0), 1);
     expectations.list_ends(id);
-    expectations.fail(id, &key("broken", 0), 1, Failure::Permanent, "no".into());
+    expectations.fail(id, &key("broken", 0), 1, ErrorClass::Permanent, "no".into());
     waits(&mut expectations);
     expectations.observe(id, &key("good", 0), 1);
     is_ready(&mut expectations);
@@ -217,9 +217,9 @@ fn one_broken_object_does_not_excuse_the_others() {
 #[test]
 fn an_unlistable_kind_is_given_up_or_blocks_as_configured() {
     for (unlistable, failure, ready) in [
-        (OnError::GiveUp, Failure::Permanent, true),
-        (OnError::GiveUp, Failure::Transient, false),
-        (OnError::Block, Failure::Permanent, false),
+        (OnError::GiveUp, ErrorClass::Permanent, true),
+        (OnError::GiveUp, ErrorClass::Transient, false),
+        (OnError::Block, ErrorClass::Permanent, false),
     ] {
         let (mut expectations, id) = sealed(Policy::default().unlistable(unlistable));
         expectations.list_fails(id, failure, "the server could not find the resource".into());
@@ -232,13 +232,13 @@ fn an_unlistable_kind_is_given_up_or_blocks_as_configured() {
 #[test]
 fn by_default_a_list_that_fails_blocks_until_one_succeeds() {
     let (mut expectations, id) = sealed(Policy::default());
-    expectations.list_fails(id, Failure::Permanent, "forbidden".into());
+    expectations.list_fails(id, ErrorClass::Permanent, "forbidden".into());
     waits(&mut expectations);
     expectations.list_begins(id);
     expectations.expect(id, &key("a", 0), 1);
     expectations.list_ends(id);
     waits(&mut expectations);
-    expectations.fail(id, &key("a", 0), 1, Failure::Permanent, "broken".into());
+    expectations.fail(id, &key("a", 0), 1, ErrorClass::Permanent, "broken".into());
     waits(&mut expectations);
     expectations.observe(id, &key("a", 0), 2);
     is_ready(&mut expectations);
@@ -248,7 +248,7 @@ fn by_default_a_list_that_fails_blocks_until_one_succeeds() {
 #[test]
 fn what_the_policy_gave_up_is_named_also_when_the_board_is_ready() {
     let (mut expectations, id) = listed(giving_up());
-    expectations.fail(id, &key("a", 0), 2, Failure::Permanent, "no such function".into());
+    expectations.fail(id, &key("a", 0), 2, ErrorClass::Permanent, "no such function".into());
     let named = "things: K a not ingested at generation 2: no such function";
     assert_eq!(expectations.given_up()[0].to_string(), named);
     is_ready(&mut expectations);
@@ -269,13 +269,13 @@ fn only_what_makes_a_pod_looser_is_given_up() {
     for missing in [MissingSemantics::Unknown, MissingSemantics::Stricter] {
         let (mut expectations, id) = sealed(giving_up());
         expectations.set_missing(id, missing);
-        expectations.list_fails(id, Failure::Permanent, "forbidden".into());
+        expectations.list_fails(id, ErrorClass::Permanent, "forbidden".into());
         assert_eq!(expectations.give_up(), []);
         waits(&mut expectations);
         expectations.list_begins(id);
         expectations.expect(id, &key("a", 0), 2);
         expectations.list_ends(id);
-        expectations.fail(id, &key("a", 0), 2, Failure::Permanent, "broken".into());
+        expectations.fail(id, &key("a", 0), 2, ErrorClass::Permanent, "broken".into());
         assert_eq!(expectations.give_up(), []);
         waits(&mut expectations);
         assert_eq!(expectations.given_up(), []);
@@ -289,7 +289,7 @@ fn what_a_source_lacks_is_unknown_unless_it_is_declared() {
     let mut expectations = Expectations::new(giving_up());
     let id = expectations.source("things".into());
     expectations.seal();
-    expectations.list_fails(id, Failure::Permanent, "forbidden".into());
+    expectations.list_fails(id, ErrorClass::Permanent, "forbidden".into());
     waits(&mut expectations);
 }
 
@@ -345,9 +345,9 @@ fn a_child_goes_with_its_owner() {
         if deleted {
             expectations.cancel(id, &key("a", 0));
         } else {
-            expectations.fail(id, &key("a", 0), 2, Failure::Permanent, "broken".into());
+            expectations.fail(id, &key("a", 0), 2, ErrorClass::Permanent, "broken".into());
         }
-        expectations.list_fails(grandchild, Failure::Permanent, "gone".into());
+        expectations.list_fails(grandchild, ErrorClass::Permanent, "gone".into());
         is_ready(&mut expectations);
     }
 }
@@ -413,7 +413,7 @@ fn play(expectations: &mut Expectations, id: SourceId, event: &Event) {
             expectations.observe(id, &key(&name(*n), *uid), *generation)
         }
         Event::Failed { name: n, uid, generation } => {
-            expectations.fail(id, &key(&name(*n), *uid), *generation, Failure::Permanent, "broken".into());
+            expectations.fail(id, &key(&name(*n), *uid), *generation, ErrorClass::Permanent, "broken".into());
         }
     }
 }
@@ -555,7 +555,7 @@ proptest! {
             let object = key(&name(number), 9);
             match end {
                 0 => expectations.observe(id, &object, 1),
-                1 => expectations.fail(id, &object, 1, Failure::Permanent, "broken".into()),
+                1 => expectations.fail(id, &object, 1, ErrorClass::Permanent, "broken".into()),
                 _ => expectations.cancel(id, &object),
             }
         }

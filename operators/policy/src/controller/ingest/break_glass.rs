@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
-use pod_status::readiness::{Failure, ReadinessSource};
+use pod_status::readiness::{ErrorClass, ReadinessSource};
 use serde::Deserialize;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
@@ -98,7 +98,7 @@ impl Ingest {
             }
             EventKind::Synced => self.lists.push(self.suspensions.source.clone()),
             EventKind::Status(status) if !status.is_ready() => {
-                self.suspensions.source.list_fails(Failure::Transient, format!("BreakGlass: {status}"));
+                self.suspensions.source.list_fails(ErrorClass::Transient, format!("BreakGlass: {status}"));
             }
             _ => {}
         }

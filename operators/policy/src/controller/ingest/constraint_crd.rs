@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pod_status::PodError;
-use pod_status::readiness::Failure;
+use pod_status::readiness::ErrorClass;
 use tokio::time::Instant;
 
 use crate::controller::crds::{Comparison, CrdEvent, Desired, Placed, template_of};
@@ -29,7 +29,7 @@ impl Ingest {
         match &event {
             CrdEvent::Failed(reason) => {
                 tracing::warn!(reason, "the constraint CRDs cannot be watched, will retry");
-                self.crd_list.list_fails(Failure::Transient, reason.clone());
+                self.crd_list.list_fails(ErrorClass::Transient, reason.clone());
             }
             CrdEvent::Listed(_) if !self.crds.listed => {
                 self.lists.push(self.crd_list.clone());
@@ -97,7 +97,7 @@ impl Ingest {
             format!("another client changed or deleted the CRD {}; it is being restored", desired.name);
         self.template_outcome(
             name,
-            Some((Failure::Transient, vec![retried(pod_error("update_error", reason))])),
+            Some((ErrorClass::Transient, vec![retried(pod_error("update_error", reason))])),
         );
     }
 
@@ -123,8 +123,8 @@ impl Ingest {
         let error = pod_error("create_error", reason);
         // Another CRD has the names: that ends when a user renames or deletes one of them.
         let failure = match is_conflict {
-            true => (Failure::Permanent, vec![error]),
-            false => (Failure::Transient, vec![retried(error)]),
+            true => (ErrorClass::Permanent, vec![error]),
+            false => (ErrorClass::Transient, vec![retried(error)]),
         };
         self.template_outcome(name, Some(failure));
         self.place(name);
@@ -145,21 +145,21 @@ impl Ingest {
             // The event of the version in charge is on its way; until it is here this is tried again, more slowly.
             Placed::Superseded => self.retry_placing(name),
             Placed::Refused(reason) => {
-                self.placing_failed(name, Failure::Permanent, pod_error("create_error", reason));
+                self.placing_failed(name, ErrorClass::Permanent, pod_error("create_error", reason));
             }
             Placed::Forbidden(reason) => {
                 let since = *known.forbidden_since.get_or_insert_with(Instant::now);
                 let error = pod_error("create_error", reason);
                 let error = if since.elapsed() < FORBIDDEN { retried(error) } else { error };
-                self.placing_failed(name, Failure::Transient, error);
+                self.placing_failed(name, ErrorClass::Transient, error);
             }
             Placed::Failed(reason) => {
-                self.placing_failed(name, Failure::Transient, retried(pod_error("create_error", reason)));
+                self.placing_failed(name, ErrorClass::Transient, retried(pod_error("create_error", reason)));
             }
         }
     }
 
-    fn placing_failed(&mut self, name: &str, failure: Failure, error: PodError) {
+    fn placing_failed(&mut self, name: &str, failure: ErrorClass, error: PodError) {
         self.template_outcome(name, Some((failure, vec![error])));
         self.retry_placing(name);
     }

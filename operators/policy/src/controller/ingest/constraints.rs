@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use constraint_framework::IngestError;
 use constraint_framework::api::ConstraintRef;
 use pod_status::ParentKey;
-use pod_status::readiness::Failure;
+use pod_status::readiness::ErrorClass;
 use serde_json::Value;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
@@ -138,14 +138,14 @@ impl Ingest {
             (Some(reason), _) => vec![pod_error("create_error", reason.clone())],
             (None, None) => Vec::new(),
             // It is taken in when its template comes, or is in force.
-            (None, Some(error)) if without_template && class != Some(Failure::Permanent) => {
+            (None, Some(error)) if without_template && class != Some(ErrorClass::Permanent) => {
                 pod_errors(error).into_iter().map(retried).collect()
             }
             (None, Some(error)) => pod_errors(error),
         };
         known.is_good = errors.is_empty();
         let detail = known.points.detail(errors.is_empty(), not_judged.as_ref(), known.generation);
-        let failure = (!errors.is_empty()).then_some((class.unwrap_or(Failure::Permanent), errors));
+        let failure = (!errors.is_empty()).then_some((class.unwrap_or(ErrorClass::Permanent), errors));
         let (parent, generation) = (known.key.clone(), known.generation);
         self.outcomes.push(Outcome { parent, generation, source, failure, detail });
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::GroupVersionKind;
-use pod_status::readiness::{Failure, ReadinessSource};
+use pod_status::readiness::{ErrorClass, ReadinessSource};
 use pod_status::{MissingSemantics, ReadinessTracker};
 
 use crate::controller::crds::{crd_name, template_of};
@@ -63,9 +63,9 @@ impl Ingest {
     }
 
     /// The class of failure of constraints without a template in force: permanent, where the template is broken.
-    pub(super) fn missing_template(&self, kind: &str) -> Option<Failure> {
+    pub(super) fn missing_template(&self, kind: &str) -> Option<ErrorClass> {
         let known = self.templates.known.get(&kind.to_lowercase())?;
-        Some(known.failed.unwrap_or(Failure::Transient))
+        Some(known.failed.unwrap_or(ErrorClass::Transient))
     }
 
     /// Watches the constraints of a kind for a template. Readiness waits for them as long as it expects the template.
@@ -136,7 +136,7 @@ impl Ingest {
     /// The constraints of a kind cannot be listed.
     pub(super) fn kind_unlisted(&mut self, gvk: &GroupVersionKind, reason: String) {
         if let Some(source) = self.constraints_source(&gvk.kind) {
-            source.list_fails(Failure::Transient, reason.clone());
+            source.list_fails(ErrorClass::Transient, reason.clone());
         }
         self.note_list(gvk, Some(reason));
     }
@@ -161,7 +161,7 @@ impl Ingest {
             Some(reason) => {
                 let reason = format!("the constraints of kind {kind} cannot be listed: {reason}");
                 let errors = vec![retried(pod_error("ingest_error", reason))];
-                self.template_outcome(template, Some((Failure::Transient, errors)));
+                self.template_outcome(template, Some((ErrorClass::Transient, errors)));
             }
             None => {}
         }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use constraint_framework::review::Document;
 use constraint_framework::target::{AdmissionTarget, Target};
-use pod_status::readiness::Failure;
+use pod_status::readiness::ErrorClass;
 use watch_manager::{EventKind, GvkStatus, WatchEvent, WatchedObject};
 
 use crate::config::{ExcludedNamespaces, Process};
@@ -25,7 +25,7 @@ impl Ingest {
             EventKind::Status(GvkStatus::Unwatchable { .. }) => self.kind_unwatchable(&key),
             EventKind::Status(status) if !status.is_ready() => {
                 let waiting = self.sync.kinds.get(&key).into_iter().flat_map(|kind| &kind.waiting);
-                waiting.for_each(|source| source.list_fails(Failure::Transient, status.to_string()));
+                waiting.for_each(|source| source.list_fails(ErrorClass::Transient, status.to_string()));
             }
             _ => {}
         }

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use kube::core::GroupVersionKind;
 use kube::error::DiscoveryError;
 use pod_status::ParentKey;
-use pod_status::readiness::{Failure, ReadinessSource};
+use pod_status::readiness::{ErrorClass, ReadinessSource};
 use serde_json::Value;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
@@ -124,7 +124,7 @@ impl Ingest {
                 }
             }
             EventKind::Status(status) if !status.is_ready() => {
-                self.sync.source.list_fails(Failure::Transient, format!("{}: {status}", event.gvk.kind));
+                self.sync.source.list_fails(ErrorClass::Transient, format!("{}: {status}", event.gvk.kind));
             }
             _ => {}
         }
@@ -148,7 +148,7 @@ impl Ingest {
         let generation = object.metadata().generation.unwrap_or_default();
         self.parent_changed(&key.reference, object);
         if let Some(reason) = self.does_not_count(&key) {
-            let failure = Some((Failure::Permanent, vec![pod_error("ignored", reason)]));
+            let failure = Some((ErrorClass::Permanent, vec![pod_error("ignored", reason)]));
             let source = self.sync.source.clone();
             return self.outcomes.push(Outcome {
                 parent: key,
@@ -247,7 +247,9 @@ impl Ingest {
             }
             Served::No => self.discoveries.push(discover(self.client.clone(), gvk, next)),
             Served::Unknown(reason) => {
-                kind.waiting.iter().for_each(|source| source.list_fails(Failure::Transient, reason.clone()));
+                kind.waiting
+                    .iter()
+                    .for_each(|source| source.list_fails(ErrorClass::Transient, reason.clone()));
                 self.discoveries.push(discover(self.client.clone(), gvk, next));
             }
         }
@@ -287,7 +289,7 @@ impl Ingest {
                 parent: source.key.clone(),
                 generation: source.generation,
                 source: self.sync.source.clone(),
-                failure: (!errors.is_empty()).then_some((Failure::Permanent, errors)),
+                failure: (!errors.is_empty()).then_some((ErrorClass::Permanent, errors)),
                 detail: Value::Null,
             });
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use constraint_framework::policyset::CompiledTemplate;
-use pod_status::readiness::{Failure, ReadinessSource};
+use pod_status::readiness::{ErrorClass, ReadinessSource};
 use pod_status::{ParentKey, ParentRef, PodError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -49,7 +49,7 @@ pub(super) struct Known {
     pub(super) placed: bool,
     /// The reason why this version is not in force. A pod that has the version before goes on with it; one that starts
     /// later has none.
-    pub(super) failed: Option<Failure>,
+    pub(super) failed: Option<ErrorClass>,
     /// The time when it was last placed, by this or an earlier version.
     pub(super) placed_at: Option<Instant>,
     /// The kind whose constraints are being watched for this template.
@@ -81,7 +81,7 @@ impl Ingest {
                 self.follow_all();
             }
             EventKind::Status(status) if !status.is_ready() => {
-                self.templates.source.list_fails(Failure::Transient, status.to_string());
+                self.templates.source.list_fails(ErrorClass::Transient, status.to_string());
             }
             _ => {}
         }
@@ -189,7 +189,7 @@ impl Ingest {
                     }
                     Err(error) => {
                         count_ingestion(false, known.begun.elapsed());
-                        self.template_outcome(&name, Some((Failure::Permanent, pod_errors(&error))));
+                        self.template_outcome(&name, Some((ErrorClass::Permanent, pod_errors(&error))));
                     }
                 }
             }
@@ -200,7 +200,7 @@ impl Ingest {
 
     /// Reports a template with the next policy set: in force, or why not. Its constraints follow where that changes what
     /// can be said of them.
-    pub(super) fn template_outcome(&mut self, name: &str, failure: Option<(Failure, Vec<PodError>)>) {
+    pub(super) fn template_outcome(&mut self, name: &str, failure: Option<(ErrorClass, Vec<PodError>)>) {
         let not_judged = self.not_judged();
         let Some(known) = self.templates.known.get_mut(name) else { return };
         let failed = failure.as_ref().map(|(failure, _)| *failure);
@@ -230,7 +230,7 @@ impl Ingest {
     /// broken.
     pub(super) fn outdated(&self, constraint_kind: &str) -> Option<NotEnforced> {
         let known = self.templates.known.get(&constraint_kind.to_lowercase())?;
-        (known.failed == Some(Failure::Permanent)).then(|| {
+        (known.failed == Some(ErrorClass::Permanent)).then(|| {
             let message = "the present version of its template cannot be ingested; the version before is in force in pods that have it";
             NotEnforced::lasts(message.to_owned())
         })
