@@ -91,6 +91,14 @@ impl Judge {
         Ok(lines.map(serde_json::from_slice).collect::<Result<_, _>>()?)
     }
 
+    /// The judge of health: kstatus, the `healthCheckExprs` of Flux and the Lua interpreter of Argo CD.
+    ///
+    /// # Errors
+    /// As [`Judge::opa`].
+    pub fn health() -> Result<Self, Error> {
+        Self::start(built("health")?)
+    }
+
     /// The folder of the pinned OPA module, where its conformance cases are.
     ///
     /// # Errors

@@ -12,6 +12,10 @@
     reason = "a test says no by panicking"
 )]
 
+#[path = "../../../crates/pod-status/tests/recorded/cases.rs"]
+#[allow(unreachable_pub, reason = "the tests of the crate use the same file")]
+mod health;
+
 use std::collections::BTreeMap;
 
 use conformance::admission::{self, Policies, asked};
@@ -218,6 +222,29 @@ fn crd_row(template: &Json, answer: &Json) -> Json {
     json!({"template": template, "crd": crd})
 }
 
+/// The health of constraints with each status, by the two blocks of YAML in the guide for GitOps tools.
+#[test]
+fn health_checks_are_recorded() {
+    let guide = include_str!("../../../docs/gitops.md");
+    let blocks: Vec<&str> =
+        guide.split("```yaml\n").skip(1).map(|block| block.split("```").next().expect("a block")).collect();
+    let [kustomization, config] = blocks[..] else { panic!("the guide has two blocks of YAML") };
+    let mut rows: Vec<Json> =
+        health::cases().iter().map(|(name, object)| json!({"case": name, "object": object})).collect();
+    let question = |row: &Json| {
+        json!({"object": row["object"], "kustomization": kustomization, "argoCM": config}).to_string()
+    };
+    let questions: Vec<String> = rows.iter().map(question).collect();
+    let hear = |position: usize, answer: Json| {
+        assert_eq!(answer["error"], Json::Null, "{answer}");
+        // Without Argo CD's message, which repeats that of the condition.
+        rows[position]["answer"] =
+            json!({"kstatus": answer["kstatus"], "flux": answer["flux"], "argo": answer["argo"]});
+    };
+    Judge::health().expect("a judge").ask_all(questions.into_iter(), hear).expect("answers");
+    settle("pod-status", "health.jsonl", &rows).unwrap();
+}
+
 #[test]
 fn calls_of_gos_functions_are_recorded() {
     let calls = go::calls(DAMAGED, &mut Random::new(1));
@@ -229,7 +256,7 @@ fn calls_of_gos_functions_are_recorded() {
     settle("go-compat", "calls.jsonl", &rows).unwrap();
 }
 
-/// The patterns are those of the recording: it is theirs, the verdicts are Go's.
+/// The patterns are taken from the recording itself; the verdicts are Go's.
 #[test]
 fn patterns_of_gos_regexp_are_recorded() {
     let recorded = include_str!("../../../crates/go-compat/tests/recorded/regexp.jsonl");
