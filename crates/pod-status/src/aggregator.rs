@@ -13,7 +13,7 @@ use crate::parent_changes::ParentChanges;
 use crate::term::Term;
 use crate::watermark::HighWaterMarks;
 
-/// Aggregates reports into statuses while it holds its Lease.
+/// The aggregator of the reports of all pods into statuses. Works in the process that holds the Lease.
 pub struct Aggregator {
     client: kube::Client,
     config: AggregatorConfig,

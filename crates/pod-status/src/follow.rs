@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 /// The age of the copy is measured this often while nothing comes.
 const MEASURED: Duration = Duration::from_secs(5);
 
-/// Supplies changes from watches of the host, so that a process has one watch of a kind. Without it this crate lists and
+/// A source of changes from watches of the host, so that a process has one watch of a kind. Without it this crate lists and
 /// watches by itself.
 ///
 /// ```
@@ -50,11 +50,11 @@ pub struct FollowSelection {
     pub resource: ApiResource,
     /// The namespace of the objects.
     pub namespace: String,
-    /// The labels that they carry.
+    /// The labels that the objects must have.
     pub labels: BTreeMap<String, String>,
     /// A field selector, in the API server's syntax.
     pub fields: Option<String>,
-    /// Only their metadata is looked at.
+    /// True if only their metadata is read.
     pub metadata_only: bool,
 }
 

@@ -66,7 +66,7 @@ macro_rules! kinds {
                     kind: $kind, version: $version, parent: $parent, uid: $uid, word: $word, name: Name::$name, code: $code,
                 };
             )+
-            /// All of them.
+            /// All seven kinds.
             pub const ALL: &'static [Self] = &[$(Self::$constant),+];
         }
     };

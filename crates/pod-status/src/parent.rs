@@ -5,19 +5,19 @@ use std::fmt;
 use kube::Resource;
 use serde::{Deserialize, Serialize};
 
-/// Kind, place and name of an object. A recreated object has the same reference and another uid.
+/// The kind, namespace and name of an object. A recreated object has the same reference and another uid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ParentRef {
     /// API group, empty for the core group. Versions of a group are views of the same objects.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Kind.
+    /// The kind, such as `ConfigMap`.
     pub kind: String,
     /// Namespace; nothing for a cluster-scoped object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Name.
+    /// The name of the object.
     pub name: String,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for ParentRef {
 pub struct ParentKind {
     /// API group, empty for the core group.
     pub group: String,
-    /// Kind.
+    /// The kind, such as `ConfigMap`.
     pub kind: String,
 }
 
@@ -74,10 +74,10 @@ impl From<&ParentRef> for ParentKind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ParentKey {
-    /// Kind, place and name.
+    /// The kind, namespace and name of the object.
     #[serde(flatten)]
     pub reference: ParentRef,
-    /// `metadata.uid`
+    /// The `metadata.uid` of the object.
     pub uid: String,
 }
 

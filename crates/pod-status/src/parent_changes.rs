@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::parent::{ParentKind, ParentRef};
 
-/// Notifies the aggregator that a parent exists or changed, so that a parent that no pod has reported gets a
+/// A handle that notifies the aggregator of a parent that exists or changed, so that a parent that no pod has reported gets a
 /// status and an edited status is repaired.
 ///
 /// The parents are remembered while another process aggregates: a new term decides about all of them, also

@@ -1,7 +1,7 @@
 //! Readiness: a pod may serve once everything that existed at its start has been *ingested*, not merely cached.
 //!
 //! Expectations come from the very stream that the controllers work on: what the first list contains is
-//! expected, what the stream says is gone is not. Hence nothing has to be listed a second time, and the two
+//! expected, what the stream reports as deleted is not. Hence nothing has to be listed a second time, and the two
 //! views cannot disagree. `expectations` holds the rules, without locks; this file is the handle.
 //!
 //! It fails closed: what cannot be listed or ingested keeps the pod from serving until it can, or is gone. A
@@ -58,9 +58,9 @@ pub enum OnError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// An object whose ingestion fails permanently.
+    /// The treatment of an object whose ingestion fails permanently.
     pub permanent: OnError,
-    /// A kind that can permanently not be listed.
+    /// The treatment of a kind that can permanently not be listed.
     pub unlistable: OnError,
 }
 
@@ -145,7 +145,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Tracks what the pod still has to ingest before it may serve. Clones are the same tracker.
+/// The objects that the pod still has to ingest before it may serve. Clones are the same tracker.
 ///
 /// ```
 /// # use pod_status::{ParentKey, ParentRef, ReadinessTracker, readiness::Policy};

@@ -39,11 +39,11 @@ const TOO_LARGE: &str = "report_too_large";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReportKind {
-    /// API group.
+    /// The API group of the report objects.
     pub group: String,
-    /// Version.
+    /// The served and stored version, such as `v1alpha1`.
     pub version: String,
-    /// Kind.
+    /// The kind, such as `PodReport`.
     pub kind: String,
     /// Plural name, as in the URL.
     pub plural: String,
@@ -148,7 +148,7 @@ impl Member {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Entry {
-    /// The parent.
+    /// The parent that was ingested.
     #[serde(flatten)]
     pub parent: ParentKey,
     /// The generation of the parent that was ingested, or failed to be.

@@ -156,7 +156,7 @@ impl Shape {
     }
 
     /// Lets generations that loosen a policy bypass a coordinated rollout: those whose object has `value` at the JSON pointer,
-    /// such as `/spec/enforcementAction` and `dryrun`, or an annotation by which a user says so. Only for generations that
+    /// such as `/spec/enforcementAction` and `dryrun`, or an annotation by which a user asks for that. Only for generations that
     /// deny nothing: pods enforce them one after another. The pods ask [`Shape::is_at_once`], too. It has an effect if the
     /// kind is [`MissingSemantics::Looser`].
     #[must_use]
@@ -201,10 +201,10 @@ impl Shape {
     }
 }
 
-/// Looks up the shape of each kind of parent. Kinds may come and go while the aggregator runs, so it is asked
+/// The shapes by kind of parent. Kinds may come and go while the aggregator runs, so this is called
 /// each time; `None` leaves the parent's status alone.
 pub trait Shapes: Send + Sync + 'static {
-    /// The shape of the kind of `parent`.
+    /// Returns the shape of the kind of `parent`.
     fn shape(&self, parent: &ParentRef) -> Option<Shape>;
 }
 

@@ -36,13 +36,13 @@ pub struct Simulation {
     pub shared: Law,
     /// The share of the delay's variation that hits all pods together, such as a stall of the API server.
     pub common: f64,
-    /// The delay from the slowest pod's enforcement until the status says so.
+    /// The delay from the slowest pod's enforcement until the status shows it.
     pub report: Law,
     /// Requests per second, for the number that is judged by the old generation.
     pub rate: f64,
     /// Changes that are simulated.
     pub samples: u32,
-    /// The same seed gives the same prediction.
+    /// The seed of the random numbers: the same seed gives the same prediction.
     pub seed: u64,
 }
 
@@ -76,7 +76,7 @@ impl Simulation {
         self
     }
 
-    /// Sets the delay until the status says so.
+    /// Sets the delay until the status shows it.
     #[must_use]
     pub fn report(mut self, report: Law) -> Self {
         self.report = report;
@@ -174,7 +174,7 @@ pub struct Prediction {
     pub pods: u32,
     /// The times until all pods enforced a change.
     pub enforced: Vec<f64>,
-    /// The times until the status said so.
+    /// The times until the status showed it.
     pub visible: Vec<f64>,
     /// Requests that pods judge by the old generation, per change, with uniform routing.
     pub exposed_requests: f64,

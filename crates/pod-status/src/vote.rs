@@ -17,9 +17,9 @@ use crate::strict_rollout::Announced;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Parent {
-    /// The object.
+    /// The object that is decided about.
     pub key: ParentKey,
-    /// `metadata.generation`
+    /// The `metadata.generation` that was read.
     pub generation: i64,
     /// The time for which this generation has been waiting to be activated, by the aggregators' own clocks.
     pub waited: Duration,
@@ -65,9 +65,9 @@ impl Parent {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Reported {
-    /// The run.
+    /// The run that reported.
     pub member: Member,
-    /// Its entry.
+    /// The entry that the run reported.
     pub entry: Entry,
 }
 

@@ -88,7 +88,7 @@ pub struct HighWaterMark {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// The parent.
+    /// The parent that waits.
     pub parent: ParentRef,
     /// The earliest time at which its condition is known not to have been true. A new term knows the last change of
     /// the condition; nothing if there is no condition, or it could not be read since.

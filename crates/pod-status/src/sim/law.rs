@@ -6,9 +6,9 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Law {
-    /// Always the same.
+    /// Always this time.
     Constant(f64),
-    /// No memory: a queue, a poll.
+    /// Exponential, without memory, such as the time in a queue.
     Exponential {
         /// The mean.
         mean: f64,
