@@ -90,7 +90,7 @@ impl<K: Resource<DynamicType = ()> + Clone> Watched<K> {
     /// When the watch has ended before that.
     pub async fn all(&self) -> Result<Vec<Arc<K>>> {
         // Not `Store::wait_until_ready`: of several callers it wakes only the last, see
-        // docs/upstream/kube-store-wait-until-ready.md.
+        // crates/watch-manager/docs/upstream/kube-store-wait-until-ready.md.
         self.listed.clone().wait_for(|listed| *listed).await?;
         Ok(self.store.state())
     }
@@ -103,7 +103,7 @@ impl<K: Resource<DynamicType = ()> + Clone> Watched<K> {
 }
 
 /// A controller of the objects of a kind in the namespace. `watch-manager` watches, and not kube's `watcher`, whose defects
-/// `docs/upstream` lists. It ends with the reconciliations that have begun when the process is asked to end.
+/// `crates/watch-manager/docs/upstream` lists. It ends with the reconciliations that have begun when the process is asked to end.
 pub fn controller<K>(cluster: &Cluster, kind: K::DynamicType) -> Controller<K>
 where
     K: Resource<DynamicType: Clone + Debug + Eq + Hash + Unpin>,

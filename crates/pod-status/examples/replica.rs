@@ -11,7 +11,7 @@
 //!
 //! It follows the lamps with kube's `watcher`, because pod-status and watch-manager do not depend on each other, not even
 //! for an example: either can be taken alone (`cargo test -p tidy` refuses the dependency). watch-manager's
-//! `Builder::watch` with `stream::watcher_events` yields the same events without the defects that `docs/upstream` lists;
+//! `Builder::watch` with `stream::watcher_events` yields the same events without the defects that its `docs/upstream` lists;
 //! the programs of the package `examples` use it.
 //!
 //! What it reads and writes is declared in the package `examples`, which runs it with those rights and no others, for the same reason
