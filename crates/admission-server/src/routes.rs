@@ -13,7 +13,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::answer::{Answer, json_answer, overloaded, refusal};
 use crate::body::{Body, BodyError};
-use crate::duration::parse_duration;
 use crate::handler::AdmissionHandler;
 use crate::request::AdmissionRequest;
 use crate::response::AdmissionResponse;
@@ -53,7 +52,7 @@ impl Default for AdmissionRoutes {
 type HttpError = (StatusCode, String);
 
 impl AdmissionRoutes {
-    /// No routes yet. Requests without `?timeout=` have 10 s, the API server's default.
+    /// Creates routes without a handler, which answer 404. Requests without `?timeout=` have 10 s, the API server's default.
     pub fn new() -> Self {
         Self { handlers: BTreeMap::new(), readiness: Box::new(|| Ok(())), timeout: Duration::from_secs(10) }
     }
@@ -139,11 +138,17 @@ async fn answer(handler: &dyn AdmissionHandler, request: AdmissionRequest) -> An
 
 /// The time from the arrival of a request to its answer: the API server's timeout without the way back.
 fn time_to_answer(query: Option<&str>, default: Duration) -> Duration {
-    let value = |pair: &str| pair.strip_prefix("timeout=").and_then(parse_duration);
+    let value = |pair: &str| pair.strip_prefix("timeout=").and_then(duration);
     let timeout =
         query.and_then(|query| query.split('&').find_map(value)).filter(|timeout| !timeout.is_zero());
     let timeout = timeout.unwrap_or(default).min(LONGEST);
     timeout.saturating_sub(timeout.checked_div(RESERVE).unwrap_or_default().min(MOST_RESERVE))
+}
+
+/// Reads a duration as Go writes it; `None` for a negative one.
+fn duration(text: &str) -> Option<Duration> {
+    let nanoseconds = go_compat::duration::parse(text)?;
+    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
 }
 
 fn is_json(request: &Request<Body>) -> bool {
@@ -166,6 +171,26 @@ mod tests {
         assert_eq!(time(Some("timeout=99h")), 29_500);
         for query in [None, Some("timeout=0s"), Some("timeout=soon"), Some("timeoutX=1s")] {
             assert_eq!(time(query), 9_500);
+        }
+    }
+
+    #[test]
+    fn timeouts_are_read_as_go_writes_them() {
+        let nanoseconds = |text| duration(text).map(|duration| duration.as_nanos());
+        for (text, expected) in [
+            ("3s", 3_000_000_000),
+            ("1m30s", 90_000_000_000),
+            ("2.5s", 2_500_000_000),
+            ("300ms", 300_000_000),
+            ("1.5h", 5_400_000_000_000),
+            ("7\u{b5}s", 7_000),
+            ("7\u{3bc}s", 7_000),
+            ("0", 0),
+        ] {
+            assert_eq!(nanoseconds(text), Some(expected), "{text}");
+        }
+        for text in ["", "3", "s", "-3s", "3 s", "3d", ".s", "1e3s", "99999999999999999999h"] {
+            assert_eq!(nanoseconds(text), None, "{text}");
         }
     }
 }

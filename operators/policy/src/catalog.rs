@@ -15,7 +15,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use admission_server::parse_duration;
 use clap::ValueEnum;
 
 /// Done, and nothing is left to do.
@@ -243,7 +242,9 @@ pub struct GenerateArgs {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "a duration such as 90s or 2m".to_owned())
+    let nanoseconds =
+        go_compat::duration::parse(text).and_then(|nanoseconds| u64::try_from(nanoseconds).ok());
+    nanoseconds.map(Duration::from_nanos).ok_or_else(|| "a duration such as 90s or 2m".to_owned())
 }
 
 /// The effect of a violation of a constraint.

@@ -1,5 +1,5 @@
-//! The packages of ours that a package may use: the operator all, the framework three, the languages and the schemas
-//! the leaf crates, the other crates none. The packages below `tests` and the examples may use anything.
+//! The packages of ours that a package may use: the operator all, the framework three, the languages, the schemas and the
+//! admission server the leaf crates, the other crates none. The packages below `tests` and the examples may use anything.
 //!
 //! Both a line in a manifest and a path in a source file are checked. Modules inside a package are in `module_dependencies.rs`.
 
@@ -11,6 +11,7 @@ const FRAMEWORK: [&str; 3] = ["cel-compat", "rego-compat", "schema-merge"];
 const LANGUAGE: [&str; 2] = ["eval-budget", "go-compat"];
 const REGO_CLI: [&str; 2] = ["go-compat", "rego-compat"];
 const SCHEMA: [&str; 2] = ["cel-compat", "go-compat"];
+const SERVER: [&str; 1] = ["go-compat"];
 const DUCK: [&str; 1] = ["duck-types-derive"];
 
 /// Returns which packages of ours a package may use, or `None` when it may use all.
@@ -20,6 +21,7 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
         "crates/cel-compat" | "crates/rego-compat" => Some(&LANGUAGE),
         "crates/rego-cli" => Some(&REGO_CLI),
         "crates/schema-merge" => Some(&SCHEMA),
+        "crates/admission-server" => Some(&SERVER),
         "crates/duck-types" => Some(&DUCK),
         folder if folder.starts_with("crates/") => Some(&[]),
         _ => None,

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use admission_server::parse_duration;
-
 /// Reads a duration that is longer than zero.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text)
-        .filter(|duration| !duration.is_zero())
+    go_compat::duration::parse(text)
+        .and_then(|nanoseconds| u64::try_from(nanoseconds).ok())
+        .filter(|nanoseconds| *nanoseconds > 0)
+        .map(Duration::from_nanos)
         .ok_or_else(|| "not a duration such as 90s, 5m or 8760h".to_owned())
 }
