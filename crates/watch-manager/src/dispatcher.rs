@@ -4,6 +4,25 @@
 //!
 //! No command takes long: a registrar that joins late is given what the store holds in portions, and everything else goes on
 //! between them; see `kind`.
+//!
+//! Worked example, with portions of one object. Registrar `a` follows a kind and has read everything; the store holds `x@1` (version 1
+//! of `x`) and `y@2`. Registrar `b` joins late, and reads nothing until the end. Each row is one command:
+//!
+//! | command | store afterwards | queued for `a` | inbox of `b` afterwards |
+//! |---|---|---|---|
+//! | `Assign(b)`: the first portion | `x@1 y@2` | | `x@1` |
+//! | `Step(Applied(x@3))` | `x@3 y@2` | apply `x@3` | `x@3`: the queued object is replaced |
+//! | `Step(Deleted(y))` | `x@3` | delete `y` | `x@3`: `y` was to come with a later portion |
+//! | `Step(Applied(z@5))` | `x@3 z@5` | apply `z@5` | `x@3 z@5`: `z` is newer than the snapshot |
+//! | `Replay`: the rest, which is empty | `x@3 z@5` | | `x@3 z@5`, the end of the snapshot, the state |
+//!
+//! So `b` is given each object once and in its last form, is given no delete of an object that it never had, and has at the end of
+//! the snapshot what the store has.
+//!
+//! Consumers run on other threads meanwhile. A step changes the store and releases its lock before it queues anything: a consumer
+//! that is given `x@3` finds `x@3` or a later form in the store, never `x@1`. Locks are taken in the order control, list of stores,
+//! store, inbox (`Replay` holds the store's while it fills an inbox), and the calls of handles hold one at a time. So the driver
+//! never waits for an inbox whose reader waits for the driver's lock of the store.
 
 mod kind;
 mod watch;
@@ -38,6 +57,7 @@ pub(crate) struct Dispatcher {
     kinds: HashMap<StoreKey, Kind>,
     queues: HashMap<RegistrarId, Arc<EventQueue>>,
     stores: Arc<Stores>,
+    /// The last incarnation.
     counter: u64,
     /// Objects that a registrar is given at once.
     portion: usize,
@@ -151,17 +171,20 @@ impl Dispatcher {
                 self.assign(now, id, intents)
             }
             Command::Drop(id) => {
+                // Intents in nothing: it leaves its kinds as if it had removed each.
                 let effects = self.assign(now, id, HashMap::new());
                 self.queues.remove(&id);
                 effects
             }
             Command::Step(watch, incarnation, step) => {
+                // A stopped watch may have a step on its way; its kind may be gone, or have another incarnation.
                 let kind = self.kinds.get_mut(&watch.store());
                 kind.map_or_else(Vec::new, |kind| {
                     kind.step(now, &watch, incarnation, step, &mut self.counter)
                 })
             }
             Command::Expire(store, token) => {
+                // A registrar that has joined since has cleared the token; one that has left again has set another.
                 let expired = self.kinds.get(&store).is_some_and(|kind| kind.idle == Some(token));
                 if expired { self.stop(&store) } else { Vec::new() }
             }
@@ -189,6 +212,7 @@ impl Dispatcher {
     }
 
     fn assign(&mut self, now: Instant, id: RegistrarId, intents: HashMap<Gvk, Stay>) -> Vec<Effect> {
+        // Leaving first: a kind that is asked for in another scope is left and joined, and has one subscriber of the registrar.
         let difference = self.intents.assign(id, intents);
         for store in &difference.left {
             if let Some(kind) = self.kinds.get_mut(store) {
@@ -200,6 +224,8 @@ impl Dispatcher {
         for ((_, stay), store) in difference.joined.into_iter().zip(&joins) {
             effects.extend(self.join(now, id, store, stay));
         }
+        // Last, and without the kinds just joined: a change of the scope must not close the store, nor stop a watch that the new
+        // scope needs as well.
         for store in difference.left.iter().filter(|store| !joins.contains(store)) {
             effects.extend(self.left(now, store));
         }
@@ -211,6 +237,7 @@ impl Dispatcher {
         let stores = &self.stores;
         let kind = self.kinds.entry(store.clone()).or_insert_with(|| Kind::new(stores.open(store)));
         kind.join(id, queue, stay);
+        // Before the snapshot: what no watch covers any more must not be part of it.
         let effects = kind.reconcile(now, store, &mut self.counter);
         kind.begin_replay(id);
         self.replay(now, store.clone(), id);
@@ -220,6 +247,7 @@ impl Dispatcher {
     fn replay(&mut self, now: Instant, store: StoreKey, id: RegistrarId) {
         let kind = self.kinds.get_mut(&store);
         if kind.is_some_and(|kind| kind.replay(now, id, self.portion)) {
+            // At the back: several registrars that join at once take turns.
             self.replays.push_back((store, id));
         }
     }
@@ -236,6 +264,7 @@ impl Dispatcher {
     }
 
     fn stop(&mut self, store: &StoreKey) -> Vec<Effect> {
+        // Handles may hold the store: it is emptied and says that it is closed, and is not only forgotten.
         self.stores.close(store);
         let parts = self.kinds.remove(store).into_iter().flat_map(Kind::into_parts);
         parts.map(|part| Effect::Stop(WatchId::new(store, part))).collect()

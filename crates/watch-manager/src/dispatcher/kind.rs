@@ -2,7 +2,7 @@
 //! registrars that joined it.
 //!
 //! A registrar that joins is given the objects of the store in portions, by their numbers, which grow in the order of
-//! appearance. Of an object that it was not given yet it learns nothing else: it will be given its form at that time, or nothing
+//! appearance. Of an object that it was not given yet it is given no change: it will be given its form at that time, or nothing
 //! if it is gone. Worked example with portions of one: the store holds 1 to 3, the registrar was given 1. Now 1 changes, 3 is
 //! deleted, and 4 is added: it is given 1 and 4. Then it is given 2, and the end of the snapshot.
 
@@ -161,7 +161,7 @@ impl Kind {
     }
 
     /// Queues the next portion for a registrar that joined, and behind the last one the end of the snapshot and the state.
-    /// Whether there is more to come.
+    /// Returns true if there is more to come.
     pub(super) fn replay(&mut self, now: Instant, id: RegistrarId, portion: usize) -> bool {
         let Self { subscribers, watches, store, .. } = self;
         let joined = subscribers.iter_mut().find(|subscriber| subscriber.id == id);
@@ -169,6 +169,8 @@ impl Kind {
         let Some(numbers) = subscriber.pending.take() else { return false };
         let (last, store) = (*numbers.end(), store.read());
         let Subscriber { epoch, slot, .. } = *subscriber;
+        // Objects that have gone since are not in the store, and those that came since have greater numbers: both were settled by
+        // `offer`.
         let mut rest = store.snapshot(numbers);
         subscriber.queue.deliver(|backlog| {
             for (id, object) in rest.by_ref().take(portion).filter(|(_, object)| subscriber.accepts(object)) {
@@ -209,6 +211,7 @@ impl Kind {
         let Some(watch) = self.watches.get_mut(part).filter(|watch| watch.incarnation == incarnation) else {
             return Vec::new();
         };
+        // The store's lock ends with this statement, before the inboxes are filled; see the worked example of `dispatcher`.
         let update = watch.step(&mut self.store.write(), now, &region, step);
         let effects = if update.status { self.follow_access(now, &id.store(), counter) } else { Vec::new() };
         if update.status || update.synced.is_some() {

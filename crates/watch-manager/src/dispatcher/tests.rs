@@ -13,10 +13,10 @@ use std::time::Instant;
 
 use self::world::{Action, Actors, Limits, World};
 use super::{Command, Dispatcher, Effect, Step};
-use crate::event::EventKind;
+use crate::event::{EventKind, GvkStatus};
 use crate::fixture::{gvk, object};
 use crate::intents::RegistrarId;
-use crate::interest::Interest;
+use crate::interest::{Interest, Scope};
 use crate::queue::EventQueue;
 
 /// A world, and one of its first kind alone, to which the same happens.
@@ -332,6 +332,54 @@ mod long {
             }
         }
     }
+}
+
+/// The worked example at the head of `dispatcher`.
+#[test]
+fn a_late_registrar_is_given_each_object_once_and_in_its_last_form() {
+    let (kind, now) = (gvk("A"), Instant::now());
+    let mut dispatcher = Dispatcher::new(Arc::default(), 1);
+    let ask = || {
+        let queue = Arc::<EventQueue>::default();
+        queue.change(|backlog| backlog.want(&kind, &Scope::default()));
+        queue
+    };
+    let read = |queue: &EventQueue| {
+        let pop = || queue.change(crate::backlog::Backlog::pop);
+        let said = std::iter::from_fn(pop).map(|event| match event.kind {
+            EventKind::Applied(object) => format!("{}@{}", object.name(), object.resource_version()),
+            EventKind::Deleted(object) => format!("delete {}", object.name()),
+            EventKind::Synced => "synced".to_owned(),
+            other => format!("{other:?}"),
+        });
+        said.collect::<Vec<_>>()
+    };
+    let a = ask();
+    let effects = dispatcher.run(now, Command::Assign(RegistrarId(1), Arc::clone(&a)));
+    let [Effect::Start { id, incarnation, .. }] = &effects[..] else { panic!("{effects:?}") };
+    let step = |step| Command::Step(id.clone(), *incarnation, step);
+    let listed = vec![object(&kind, "x", 1, 1), object(&kind, "y", 2, 2)];
+    for listing in
+        [Step::ListStarted, Step::Listed(listed), Step::ListDone, Step::Status(GvkStatus::Ready, 0)]
+    {
+        dispatcher.run(now, step(listing));
+    }
+    assert_eq!(read(&a).last().unwrap(), "Status(Ready)");
+
+    let b = ask();
+    dispatcher.run(now, Command::Assign(RegistrarId(2), Arc::clone(&b)));
+    for (change, queued) in [
+        (Step::Applied(object(&kind, "x", 1, 3)), "x@3"),
+        (Step::Deleted(object(&kind, "y", 2, 4)), "delete y"),
+        (Step::Applied(object(&kind, "z", 3, 5)), "z@5"),
+    ] {
+        dispatcher.run(now, step(change));
+        assert_eq!(read(&a), [queued]);
+    }
+    assert!(dispatcher.is_replaying());
+    dispatcher.run(now, Command::Replay);
+    assert!(!dispatcher.is_replaying());
+    assert_eq!(read(&b), ["x@3", "z@5", "synced", "Status(Ready)"]);
 }
 
 /// The fake server and the client test fields alike, so this server is made of steps: it lists `x` whatever is selected.

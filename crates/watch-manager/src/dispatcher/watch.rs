@@ -73,6 +73,7 @@ impl Watch {
         region: &Region<'_>,
         step: Step,
     ) -> Update {
+        // These three are the watch's own conclusions; every other step is something that the server has sent.
         if !matches!(step, Step::Status(..) | Step::Gone | Step::ListStarted) {
             store.contact(now);
         }
@@ -88,6 +89,7 @@ impl Watch {
         match step {
             Step::Status(status, attempts) => {
                 self.attempts = attempts;
+                // Until the first list is complete, it is ready only by what another watch followed.
                 if status.is_ready() && self.complete {
                     self.followed_until = None;
                 }
@@ -108,6 +110,7 @@ impl Watch {
             }
             Step::ListDone => {
                 self.complete = true;
+                // An object whose name cannot be read may be any of those that the list lacks: none is taken for deleted.
                 let gone = if self.unclear { Vec::new() } else { store.finish_list(meant, self.pass) };
                 Update { synced: Some(true), ..Update::of(gone) }
             }
@@ -117,6 +120,7 @@ impl Watch {
             Step::Unreadable(remains) => {
                 store.count_undecodable();
                 self.unclear |= remains.key.is_none();
+                // It exists, in a form that cannot be read, so what was known of it stays.
                 let known = remains.key.as_ref().is_some_and(meant);
                 Update::of(known.then(|| store.keep(&remains, self.pass)).flatten().into_iter().collect())
             }

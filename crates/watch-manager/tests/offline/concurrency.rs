@@ -1,4 +1,4 @@
-//! Readers, a server and the driver on threads of their own: what the switchboard's tests cannot see, such
+//! Readers, a server and the driver on threads of their own: what the tests of the dispatcher cannot see, such
 //! as a reader that is not woken. Which interleavings occur is up to the machine; what must hold is not.
 
 use std::collections::BTreeMap;
