@@ -80,7 +80,7 @@ impl DuckDiff {
         self.observed == self.target
     }
 
-    /// The endpoints that accept parts of this change, the object before its status.
+    /// Returns the endpoints that accept parts of this change, the object before its status.
     #[must_use]
     pub fn endpoints(&self) -> Vec<Endpoint> {
         [Endpoint::Object, Endpoint::Status]
@@ -89,7 +89,7 @@ impl DuckDiff {
             .collect()
     }
 
-    /// The edited duck as server-side applies by `manager` (at most 128 characters), one per endpoint.
+    /// Returns the edited duck as server-side applies by `manager` (at most 128 characters), one per endpoint.
     ///
     /// The bodies hold the identity and *all* of the duck, because an apply is the manager's whole intent: the API
     /// server removes what the manager applied before and leaves out now. Hence one manager per duck and purpose.
@@ -121,7 +121,7 @@ impl DuckDiff {
         Ok([Endpoint::Object, Endpoint::Status].into_iter().filter_map(body).collect())
     }
 
-    /// The change as JSON patches, one per endpoint that it touches; none if nothing changed.
+    /// Returns the change as JSON patches, one per endpoint that it touches; none if nothing changed.
     ///
     /// Each first tests the uid, with [`Tested::Version`] the resourceVersion, and then the old value of what it
     /// replaces or removes: when another client has written in the meantime, the API server refuses the whole patch
@@ -163,7 +163,7 @@ impl DuckDiff {
         Ok(operations)
     }
 
-    /// The change as merge patches (RFC 7386), one per endpoint that it touches; none if nothing changed.
+    /// Returns the change as merge patches (RFC 7386), one per endpoint that it touches; none if nothing changed.
     ///
     /// A merge patch replaces lists as a whole. It carries uid and resourceVersion, so the API server refuses it
     /// (409) when another client has written in the meantime.
@@ -196,7 +196,7 @@ impl DuckDiff {
 }
 
 impl DuckPatch {
-    /// The body of the request, for clients other than kube's and for logs.
+    /// Returns the body of the request, for clients other than kube's and for logs.
     ///
     /// # Errors
     ///

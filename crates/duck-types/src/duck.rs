@@ -25,7 +25,7 @@ pub struct Duck<T> {
 }
 
 impl<T: DuckType> Duck<T> {
-    /// The duck as it is in the object.
+    /// Returns the duck as it is in the object.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl<T: DuckType> Duck<T> {
         view(&*root::<T>(&self.object)?)
     }
 
-    /// The part of the duck that `V` names, borrowed from the object.
+    /// Returns the part of the duck that `V` names, borrowed from the object.
     ///
     /// # Errors
     ///
@@ -87,12 +87,12 @@ impl<T: DuckType> Duck<T> {
 }
 
 impl<T> Duck<T> {
-    /// The whole object.
+    /// Returns the whole object.
     pub fn object(&self) -> &DynamicObject {
         &self.object
     }
 
-    /// The whole object, without a copy.
+    /// Returns the whole object, without a copy.
     pub fn into_object(self) -> DynamicObject {
         self.object
     }

@@ -10,7 +10,7 @@ pub enum DuckError {
     /// The object does not have the sub-tree.
     #[error("{duck} is absent: {path} does not exist below {}", root_or(at))]
     Absent {
-        /// [`crate::DuckType::NAME`].
+        /// The duck, by its [`crate::DuckType::NAME`].
         duck: &'static str,
         /// Pointer to where the sub-tree should be.
         path: String,
@@ -20,7 +20,7 @@ pub enum DuckError {
     /// The sub-tree, or something on the way to it, is `null`.
     #[error("{duck} is null at {at}")]
     Null {
-        /// [`crate::DuckType::NAME`].
+        /// The duck, by its [`crate::DuckType::NAME`].
         duck: &'static str,
         /// Pointer to the null.
         at: String,
@@ -28,9 +28,9 @@ pub enum DuckError {
     /// The sub-tree is there but has another shape.
     #[error("{duck} does not have the expected shape at {pointer}: {message}")]
     Mismatch {
-        /// [`crate::DuckType::NAME`].
+        /// The duck, by its [`crate::DuckType::NAME`].
         duck: &'static str,
-        /// Pointer, from the root of the object, to the offending value.
+        /// Pointer, from the root of the object, to the value of another shape.
         pointer: String,
         /// The expectation, in serde's words.
         message: String,
@@ -38,9 +38,9 @@ pub enum DuckError {
     /// The edited duck has no JSON form that reads back, or that this kind of patch can carry.
     #[error("{duck} cannot be written: {message}")]
     Unwritable {
-        /// [`crate::DuckType::NAME`].
+        /// The duck, by its [`crate::DuckType::NAME`].
         duck: &'static str,
-        /// The obstacle.
+        /// The reason.
         message: String,
     },
     /// A value that holds floats or nulls has changed and the patch is not to test the resourceVersion: the API server
@@ -53,7 +53,7 @@ pub enum DuckError {
     /// A duck of the metadata is converted and cannot be borrowed from.
     #[error("{duck} cannot be borrowed: use view() for ducks of the metadata")]
     NotBorrowed {
-        /// [`crate::DuckType::NAME`].
+        /// The duck, by its [`crate::DuckType::NAME`].
         duck: &'static str,
     },
     /// The object lacks the identity a patch needs; it was not read from an API server.

@@ -24,7 +24,7 @@
 //!
 //! | module or type | content |
 //! |---|---|
-//! | [`Duck`], [`DuckDiff`], [`Stale`] | reading, editing, and edits that were overtaken |
+//! | [`Duck`], [`DuckDiff`], [`StaleError`] | reading, editing, and edits that were overtaken |
 //! | [`Projected`], [`DuckStreamExt`] | the duck's paths only, in memory; ducks over any stream |
 //! | [`contract`] | versions of a contract, their discovery, and checks of CustomResourceDefinitions |
 //! | [`ready`] | conditions, addressables, scale, pod templates, owners and finalizers |
@@ -65,11 +65,18 @@ pub use path::{DuckPath, Endpoint};
 pub use projected::Projected;
 #[cfg(feature = "client")]
 pub use send::{ApplyError, FieldConflict, Write};
-pub use stale::Stale;
+pub use stale::StaleError;
 #[cfg(feature = "runtime")]
-pub use stores::{DuckStores, StoreError};
-pub use stream::{DuckStreamExt, Malformed, Seen, StreamError, seen};
+pub use stores::{DuckStores, DuckStoresDriver, StoreError};
+pub use stream::{DuckStreamExt, MalformedError, Seen, StreamError, seen};
+#[cfg(feature = "runtime")]
+pub use tokio_util::sync::CancellationToken;
 pub use view::{view, view_ref};
+
+/// The programs of the README compile.
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// A typed part of an object that objects of many kinds carry at the same place.
 ///
@@ -127,7 +134,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The paths of the sub-trees.
+    /// Returns the paths of the sub-trees.
     #[must_use]
     pub fn paths(&self) -> &[DuckPath] {
         match self {

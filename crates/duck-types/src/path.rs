@@ -41,9 +41,9 @@ enum Segments {
 }
 
 impl DuckPath {
-    /// `/spec`
+    /// The path `/spec`.
     pub const SPEC: Self = Self(Segments::Pointer("/spec"));
-    /// `/status`
+    /// The path `/status`.
     pub const STATUS: Self = Self(Segments::Pointer("/status"));
 
     /// The constant behind [`duck_path!`](crate::duck_path), which evaluates it at compile time.
@@ -70,7 +70,7 @@ impl DuckPath {
         }
     }
 
-    /// The path of the field `name` below this one; `name` is taken literally, not as a pointer.
+    /// Returns the path of the field `name` below this one; `name` is taken literally, not as a pointer.
     #[must_use]
     pub fn child(&self, name: impl Into<String>) -> Self {
         let mut segments = self.to_owned_segments();
@@ -78,7 +78,7 @@ impl DuckPath {
         Self(Segments::Owned(segments))
     }
 
-    /// The path one field shorter, or nothing where no duck can be: for a path of one field, and right below `metadata`.
+    /// Returns the path one field shorter, or nothing where no duck can be: for a path of one field, and right below `metadata`.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let mut segments = self.to_owned_segments();
@@ -86,7 +86,7 @@ impl DuckPath {
         check(pointer(&segments).as_bytes()).is_none().then_some(Self(Segments::Owned(segments)))
     }
 
-    /// The names of the fields, unescaped.
+    /// Returns the names of the fields, unescaped.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = Cow<'_, str>> {
         let segments: Vec<Cow<'_, str>> = match &self.0 {
             Segments::Pointer(text) => text.split('/').skip(1).map(unescape).collect(),
@@ -119,7 +119,7 @@ impl DuckPath {
         self == other || self.is_ancestor_of(other) || other.is_ancestor_of(self)
     }
 
-    /// The endpoint that accepts writes to this path.
+    /// Returns the endpoint that accepts writes to this path.
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         endpoint(&self.first())

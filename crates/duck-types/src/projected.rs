@@ -34,7 +34,7 @@ pub struct Projected<T> {
 }
 
 impl<T> Projected<T> {
-    /// The duck.
+    /// Returns the duck.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl<T> Projected<T> {
         self.duck.as_ref().map_err(|error| &**error)
     }
 
-    /// `apiVersion` and `kind`, which items of lists of built-in kinds do not have.
+    /// Returns `apiVersion` and `kind`, which items of lists of built-in kinds do not have.
     pub fn types(&self) -> Option<&TypeMeta> {
         self.types.as_ref()
     }

@@ -27,7 +27,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// The access that edits of a duck need. For kinds without a status subresource, whose status is written with the
+    /// Returns the access that edits of a duck need. For kinds without a status subresource, whose status is written with the
     /// object, it is always [`Access::WriteObject`].
     #[must_use]
     pub fn to_write(place: &Place) -> Vec<Self> {
@@ -37,7 +37,7 @@ impl Access {
     }
 }
 
-/// The role of a consumer: it has no rules of its own, and the API server fills in those of all roles with `labels`.
+/// Returns the role of a consumer: it has no rules of its own, and the API server fills in those of all roles with `labels`.
 #[must_use]
 pub fn aggregated_cluster_role<'a>(
     name: &str,
@@ -85,7 +85,7 @@ impl ProviderRole {
         self
     }
 
-    /// The role.
+    /// Returns the role.
     #[must_use]
     pub fn build(self) -> Value {
         json!({

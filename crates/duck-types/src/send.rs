@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::path::pointer;
 use crate::projection::project;
 use crate::view::root;
-use crate::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, Endpoint, Stale, Tested};
+use crate::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, Endpoint, StaleError, Tested};
 
 /// The longest wait for one answer of the API server.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -47,7 +47,7 @@ pub enum Write<'a> {
 #[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum ApplyError {
-    /// There is no patch for the edit.
+    /// The edit cannot be expressed as a patch.
     #[error(transparent)]
     Duck(#[from] DuckError),
     /// Other managers own fields of the duck.
@@ -55,7 +55,7 @@ pub enum ApplyError {
     Conflict(Vec<FieldConflict>),
     /// The object was written in the meantime: read it again and repeat the edit.
     #[error("the edit is stale: {0}")]
-    Stale(Stale),
+    Stale(StaleError),
     /// The API server stored less than was sent: the schema does not declare the fields, or a webhook removed them.
     #[error("the API server dropped {}", .0.join(", "))]
     Dropped(Vec<String>),
@@ -98,13 +98,18 @@ fn join(conflicts: &[FieldConflict]) -> String {
 impl<T: DuckType + Serialize + PartialEq> Duck<T> {
     /// Changes the duck and writes the difference to the API server; returns the object as stored.
     ///
-    /// The object goes to the endpoint that accepts the change; if both have to, the object is written before its
-    /// status. An edit that changes nothing sends nothing, except as [`Write::Apply`], which also states ownership.
-    /// At most two patches and one read are sent, each with a deadline of 30 seconds; a kind without a status
-    /// subresource, which the API server answers with 404, takes two requests more.
+    /// # Guarantees
+    /// - Nothing outside the duck is written.
+    /// - The change goes to the endpoint that accepts it; if both have to be written, the object is before its status.
+    /// - An edit that changes nothing sends nothing, except as [`Write::Apply`], which also states ownership.
+    /// - At most two patches and one read are sent, each with a deadline of 30 s; a kind without a status subresource, which the API
+    ///   server answers with 404, takes two requests more. No patch is repeated after an error.
+    ///
+    /// # Assumptions
+    /// - The object was read from the API server of `api`, in the namespace of `api`.
+    /// - It is not cancel-safe: if the future is dropped, either patch may or may not have been written.
     ///
     /// # Errors
-    ///
     /// [`ApplyError`]. After [`ApplyError::Stale`] nothing was written, unless it is the source of
     /// [`ApplyError::Partial`]; after [`ApplyError::Dropped`] the rest was.
     pub async fn apply(
@@ -116,10 +121,15 @@ impl<T: DuckType + Serialize + PartialEq> Duck<T> {
         self.send(api, write, &self.edit(change)?).await
     }
 
-    /// As [`Duck::apply`], starting from the default where the duck is absent or null.
+    /// Writes as [`Duck::apply`] does, starting from the default where the duck is absent or null.
+    ///
+    /// # Guarantees
+    /// As [`Duck::apply`]. A duck that does not have the shape of `T` is not overwritten.
+    ///
+    /// # Assumptions
+    /// As [`Duck::apply`].
     ///
     /// # Errors
-    ///
     /// As [`Duck::apply`].
     pub async fn apply_or_default(
         &self,
@@ -135,8 +145,13 @@ impl<T: DuckType + Serialize + PartialEq> Duck<T> {
 
     /// Writes a difference that [`Duck::edit`] made of this object.
     ///
-    /// # Errors
+    /// # Guarantees
+    /// As [`Duck::apply`].
     ///
+    /// # Assumptions
+    /// As [`Duck::apply`]. The difference was made of this object and not of another version of it.
+    ///
+    /// # Errors
     /// As [`Duck::apply`].
     pub async fn send(&self, api: &Api<Self>, write: Write<'_>, diff: &DuckDiff) -> Result<Self, ApplyError> {
         let patches = match write {
@@ -226,7 +241,7 @@ async fn explain<T: DuckType>(
     }
     let current = match timeout(DEADLINE, api.get_opt(&patch.name)).await {
         Ok(Ok(Some(current))) => current,
-        Ok(Ok(None)) => return ApplyError::Stale(Stale::Deleted),
+        Ok(Ok(None)) => return ApplyError::Stale(StaleError::Deleted),
         _ => return error,
     };
     let stale = match written {
@@ -235,12 +250,14 @@ async fn explain<T: DuckType>(
     };
     let conflicts = conflicts(status);
     match (&patch.patch, stale) {
-        (_, Ok(Some(Stale::Recreated))) => ApplyError::Stale(Stale::Recreated),
+        (_, Ok(Some(StaleError::Recreated))) => ApplyError::Stale(StaleError::Recreated),
         // An apply does not depend on the version.
         (Patch::Apply(_), _) if !conflicts.is_empty() => ApplyError::Conflict(conflicts),
         (Patch::Apply(_), _) | (_, Ok(None)) => error,
         // Another part of the object was written, which this patch does not test.
-        (_, Ok(Some(Stale::Changed { changes }))) if changes.is_empty() && !patch.tests_version() => error,
+        (_, Ok(Some(StaleError::Changed { changes }))) if changes.is_empty() && !patch.tests_version() => {
+            error
+        }
         (_, Ok(Some(stale))) => ApplyError::Stale(stale),
         (_, Err(mismatch)) => mismatch.into(),
     }

@@ -15,7 +15,7 @@ use crate::view::root;
 /// The reason why an edit no longer applies: another client wrote the object after it was read.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Stale {
+pub enum StaleError {
     /// The object was written. Read it again and repeat the edit.
     Changed {
         /// The differences below the paths of the duck; empty if only other parts changed.
@@ -27,7 +27,7 @@ pub enum Stale {
     Deleted,
 }
 
-impl Stale {
+impl StaleError {
     pub(crate) fn between<T: DuckType>(
         read: &Identity,
         observed: &Value,
@@ -49,8 +49,8 @@ impl DuckDiff {
     /// # Errors
     ///
     /// [`DuckError::Mismatch`] if the paths of the duck lead through something else than objects now.
-    pub fn stale<T: DuckType>(&self, current: &DynamicObject) -> Result<Option<Stale>, DuckError> {
-        Stale::between::<T>(&self.identity, &self.observed, current)
+    pub fn stale<T: DuckType>(&self, current: &DynamicObject) -> Result<Option<StaleError>, DuckError> {
+        StaleError::between::<T>(&self.identity, &self.observed, current)
     }
 
     /// As [`DuckDiff::stale`], after the first of two patches gave `yaml`.
@@ -59,13 +59,13 @@ impl DuckDiff {
         &self,
         written: &DynamicObject,
         current: &DynamicObject,
-    ) -> Result<Option<Stale>, DuckError> {
+    ) -> Result<Option<StaleError>, DuckError> {
         let observed = project(T::NAME, T::PLACE.paths(), &*root::<T>(written)?)?;
-        Stale::between::<T>(&Identity::of(written), &observed, current)
+        StaleError::between::<T>(&Identity::of(written), &observed, current)
     }
 }
 
-impl fmt::Display for Stale {
+impl fmt::Display for StaleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Changed { changes } if changes.is_empty() => {
@@ -81,4 +81,4 @@ impl fmt::Display for Stale {
     }
 }
 
-impl std::error::Error for Stale {}
+impl std::error::Error for StaleError {}

@@ -20,7 +20,7 @@ pub struct Seen<T> {
 /// An object of a stream that has no readable duck.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Malformed {
+pub struct MalformedError {
     /// The namespace, if it is in one.
     pub namespace: Option<String>,
     /// The name.
@@ -36,12 +36,12 @@ pub struct Malformed {
 #[non_exhaustive]
 pub enum StreamError<E> {
     /// One object; the stream goes on.
-    Malformed(Box<Malformed>),
+    Malformed(Box<MalformedError>),
     /// The stream itself.
     Source(E),
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { namespace, name, kind, error } = self;
         let separator = if namespace.is_some() { "/" } else { "" };
@@ -51,7 +51,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for MalformedError {}
 
 impl<E: fmt::Display> fmt::Display for StreamError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,14 +75,14 @@ impl<E: std::error::Error + 'static> std::error::Error for StreamError<E> {
 ///
 /// # Errors
 ///
-/// [`Malformed`], with the name of the object.
-pub fn seen<T: DuckType>(object: DynamicObject) -> Result<Seen<T>, Box<Malformed>> {
+/// [`MalformedError`], with the name of the object.
+pub fn seen<T: DuckType>(object: DynamicObject) -> Result<Seen<T>, Box<MalformedError>> {
     let object = Duck::<T>::from(object);
     match object.view() {
         Ok(view) => Ok(Seen { view, object }),
         Err(error) => {
             let object = object.into_object();
-            Err(Box::new(Malformed {
+            Err(Box::new(MalformedError {
                 namespace: object.metadata.namespace,
                 name: object.metadata.name.unwrap_or_default(),
                 kind: object.types.map(|types| types.kind),

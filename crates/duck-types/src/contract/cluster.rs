@@ -15,7 +15,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// The number of definitions per page; a definition can have several hundred kilobytes.
 const PAGE: u32 = 50;
 
-/// The definitions could not be listed.
+/// The reason why definitions could not be listed.
 #[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum ListError {
@@ -29,11 +29,19 @@ pub enum ListError {
 
 impl ContractSpec {
     /// Lists the definitions that are labelled with a version of this contract, each with its provider or the reason
-    /// why it is none.
+    /// why it does not provide the contract.
+    ///
+    /// # Guarantees
+    /// - Each definition is in the answer once, in the order of their names.
+    /// - It sends at least one request for each version of the contract, for pages of 50 definitions, each with a deadline of 30 s. It
+    ///   writes nothing and repeats nothing; dropping it at any point is harmless.
+    ///
+    /// # Assumptions
+    /// The client may list CustomResourceDefinitions. The lists of several versions are not one snapshot: a label that changes
+    /// meanwhile may be missed.
     ///
     /// # Errors
-    ///
-    /// [`ListError`], when the definitions cannot be listed.
+    /// [`ListError`] if one of the lists fails. There is no partial answer.
     pub async fn providers(
         &self,
         client: &Client,

@@ -14,15 +14,15 @@ use super::{ContractScope, ContractSpec, FieldShape, FieldSpec};
 /// The effect of a change on definitions that keep the old contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Effect {
-    /// They keep the new one too.
+    /// Definitions that keep the old contract keep the new one.
     Compatible,
-    /// It cannot be told.
+    /// The schemas do not show if they keep the new one.
     Unverified,
-    /// Some no longer do.
+    /// Some definitions that keep the old contract do not keep the new one.
     Breaking,
 }
 
-/// One change.
+/// A change from one contract to another, as a provider sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContractChange {
@@ -49,7 +49,7 @@ impl fmt::Display for ContractChange {
 }
 
 impl ContractSpec {
-    /// The changes from this contract to `new`, for those who provide it.
+    /// Returns the changes from this contract to `new`, for those who provide it.
     #[must_use]
     pub fn diff(&self, new: &Self) -> Vec<ContractChange> {
         diff(self, new)

@@ -20,7 +20,7 @@ pub struct Provider {
     pub namespaced: bool,
 }
 
-/// The reason why a definition is no provider of a contract.
+/// The reason why a definition does not provide a contract.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DiscoverError {
@@ -31,7 +31,7 @@ pub enum DiscoverError {
     NoLabel {
         /// The name of the definition.
         crd: String,
-        /// [`ContractSpec::label_prefix`].
+        /// The contract's [`ContractSpec::label_prefix`].
         label_prefix: String,
     },
     /// Labels, but none for a contract version that is known here.
@@ -69,7 +69,7 @@ pub enum DiscoverError {
 }
 
 impl ContractSpec {
-    /// The newest version of this contract that the definition keeps by its labels, and the API version for it.
+    /// Returns the newest version of this contract that the definition keeps by its labels, and the API version for it.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl ContractSpec {
         Provider::discover(self, crd)
     }
 
-    /// The newest contract version that the labels of a definition name for an API version of it.
+    /// Returns the newest contract version that the labels of a definition name for an API version of it.
     #[must_use]
     pub fn contract_version_of<'a>(&'a self, crd: &'a Value, api_version: &str) -> Option<&'a str> {
         let labelled = labelled_versions(self, crd);

@@ -10,19 +10,19 @@ use crate::DuckPath;
 /// The JSON type of a field, as OpenAPI names it, for contracts that say nothing about the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldType {
-    /// `object`, including maps.
+    /// OpenAPI's `object`, which maps are as well.
     Object,
-    /// `array`
+    /// OpenAPI's `array`.
     Array,
-    /// `string`
+    /// OpenAPI's `string`.
     String,
-    /// `integer`
+    /// OpenAPI's `integer`.
     Integer,
-    /// `number`; an integer is one.
+    /// OpenAPI's `number`, which includes integers.
     Number,
-    /// `boolean`
+    /// OpenAPI's `boolean`.
     Boolean,
-    /// `x-kubernetes-int-or-string`
+    /// An integer or a string: `x-kubernetes-int-or-string`.
     IntOrString,
 }
 
@@ -43,20 +43,20 @@ impl TryFrom<Value> for FieldShape {
 }
 
 impl FieldShape {
-    /// A shape from a JSON schema.
+    /// Creates a shape from a JSON schema, which is not checked.
     #[must_use]
     pub fn from_schema(schema: Value) -> Self {
         Self(schema)
     }
 
-    /// The values that `T` can read: its schema for deserialisation.
+    /// Returns the shape of the values that `T` can read: its schema for deserialisation.
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn read_by<T: schemars::JsonSchema>() -> Self {
         Self::generate::<T>(schemars::generate::SchemaSettings::draft2020_12().for_deserialize())
     }
 
-    /// The values that `T` writes: its schema for serialisation.
+    /// Returns the shape of the values that `T` writes: its schema for serialisation.
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn written_by<T: schemars::JsonSchema>() -> Self {
@@ -119,28 +119,28 @@ pub(crate) struct ListKeys {
 }
 
 impl FieldSpec {
-    /// The contract reads values of this shape at `path`.
+    /// Creates a field whose values of this shape the contract reads at `path`.
     #[must_use]
     pub fn read(path: DuckPath, shape: impl Into<FieldShape>) -> Self {
         let read = Some(shape.into());
         Self { path, read, write: None, optional: false, list_maps: Vec::new() }
     }
 
-    /// The contract writes values of this shape at `path`.
+    /// Creates a field at `path` to which the contract writes values of this shape.
     #[must_use]
     pub fn write(path: DuckPath, shape: impl Into<FieldShape>) -> Self {
         let write = Some(shape.into());
         Self { path, read: None, write, optional: false, list_maps: Vec::new() }
     }
 
-    /// The field of the duck `T`, which has one path, as the contract reads it.
+    /// Returns the field of the duck `T`, which has one path, as the contract reads it.
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn read_as<T: crate::DuckType + schemars::JsonSchema>() -> Vec<Self> {
         Self::of::<T>(Self::read, &FieldShape::read_by::<T>())
     }
 
-    /// The field of the duck `T`, which has one path, as the contract writes it.
+    /// Returns the field of the duck `T`, which has one path, as the contract writes it.
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn written_as<T: crate::DuckType + schemars::JsonSchema>() -> Vec<Self> {
@@ -173,28 +173,28 @@ impl FieldSpec {
         T::PLACE.paths().iter().map(field).collect()
     }
 
-    /// Also reads values of this shape.
+    /// Sets the shape of values that are read, beside those that are written.
     #[must_use]
     pub fn and_read(mut self, shape: impl Into<FieldShape>) -> Self {
         self.read = Some(shape.into());
         self
     }
 
-    /// Also writes values of this shape.
+    /// Sets the shape of values that are written, beside those that are read.
     #[must_use]
     pub fn and_write(mut self, shape: impl Into<FieldShape>) -> Self {
         self.write = Some(shape.into());
         self
     }
 
-    /// The schema need not declare the field as long as nothing writes it.
+    /// Accepts schemas that do not declare the field, as long as nothing writes it.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// The list at `path` below the field (empty for the field itself) must be a map by these keys.
+    /// Requires that the list at `path` below the field (empty for the field itself) is a map by these keys.
     #[must_use]
     pub fn list_map<'a>(mut self, path: &str, keys: impl IntoIterator<Item = &'a str>) -> Self {
         let keys = keys.into_iter().map(str::to_owned).collect();
@@ -202,7 +202,7 @@ impl FieldSpec {
         self
     }
 
-    /// The place of the field.
+    /// Returns the place of the field.
     #[must_use]
     pub fn path(&self) -> &DuckPath {
         &self.path

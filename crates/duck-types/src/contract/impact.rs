@@ -34,13 +34,13 @@ pub struct ContractImpact {
 }
 
 impl ContractImpact {
-    /// True if its labels claim a version of either contract. The change does not concern other definitions.
+    /// Returns true if its labels claim a version of either contract. Other definitions are not affected by the change.
     #[must_use]
     pub fn is_provider(&self) -> bool {
         !self.kept.is_empty() || !self.removed.is_empty()
     }
 
-    /// True if consumers of the new contract cannot use the provider, though those of the old one could: a field breaks, or
+    /// Returns true if consumers of the new contract cannot use the provider, though those of the old one could: a field breaks, or
     /// all contract versions that it keeps are gone.
     #[must_use]
     pub fn is_breaking(&self) -> bool {
@@ -49,7 +49,7 @@ impl ContractImpact {
 }
 
 impl ContractSpec {
-    /// The effect of the change from this contract to `new` on one provider, a CustomResourceDefinition (v1, as JSON).
+    /// Returns the effect of the change from this contract to `new` on one provider, a CustomResourceDefinition (v1, as JSON).
     ///
     /// [`diff`](Self::diff) assumes a provider that does no more than the old contract asks for; a definition may do
     /// more, less, or keep a version that did not change.

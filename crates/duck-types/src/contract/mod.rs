@@ -22,11 +22,8 @@
 //!         "versions": [{"name": "v1", "served": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
 //!     },
 //! });
-//! let report = contract.spec().check_crd(&crd);
-//! assert_eq!(
-//!     report.violations[0].to_string(),
-//!     "/status: not in the schema: declare it, or the API server drops it"
-//! );
+//! let errors = contract.spec().check_crd(&crd).into_result().unwrap_err();
+//! assert_eq!(errors.to_string(), "/status: not in the schema: declare it, or the API server drops it");
 //! ```
 
 mod bound;
@@ -53,5 +50,8 @@ pub use discovery::{DiscoverError, Provider};
 pub use field::{FieldShape, FieldSpec, FieldType};
 pub use impact::ContractImpact;
 pub use reader::{Contract, ContractError};
-pub use report::{ContractVerdict, ContractViolation, FieldUse, Report, Unverified, ViolationKind};
+pub use report::{
+    ContractDiagnostic, ContractErrors, ContractVerdict, ContractViolation, FieldUse, Report, Unverified,
+    ViolationKind,
+};
 pub use spec::{ContractScope, ContractSpec, VersionSpec};

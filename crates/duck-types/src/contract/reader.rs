@@ -45,7 +45,7 @@ pub enum ContractError {
 }
 
 impl<V> Contract<V> {
-    /// A contract without versions. `label_prefix` is the part of the label before the slash.
+    /// Returns a contract without versions. `label_prefix` is the part of the label before the slash.
     #[must_use]
     pub fn new(name: impl Into<String>, label_prefix: impl Into<String>) -> Self {
         Self { spec: ContractSpec::new(name, label_prefix), readers: Vec::new() }
@@ -70,7 +70,7 @@ impl<V> Contract<V> {
         self
     }
 
-    /// The contract as data.
+    /// Returns the contract as data.
     #[must_use]
     pub fn spec(&self) -> &ContractSpec {
         &self.spec

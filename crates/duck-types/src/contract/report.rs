@@ -13,7 +13,7 @@ use super::ContractScope;
 pub struct Report {
     /// The places where the definition breaks the contract.
     pub violations: Vec<ContractViolation>,
-    /// The places of which the schema says too little.
+    /// The places where the schema does not show if the contract is kept.
     pub unverified: Vec<Unverified>,
 }
 
@@ -22,13 +22,26 @@ pub struct Report {
 pub enum ContractVerdict<'a> {
     /// Every object that the definition admits keeps the contract.
     Satisfied,
-    /// It does not.
+    /// The definition admits objects that break the contract.
     Violations(&'a [ContractViolation]),
-    /// Nothing is known to be broken, but the schema cannot vouch for all of it.
+    /// No violation was found, and at these places the schema does not show if the contract is kept.
     Unverified(&'a [Unverified]),
 }
 
-/// A place where a definition breaks a contract. Its `Display` says what to do.
+/// The diagnostics of a [`Report`] that is not satisfied, at least one. Its `Display` has a line for each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContractErrors(Vec<ContractDiagnostic>);
+
+/// One entry of [`ContractErrors`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum ContractDiagnostic {
+    /// The definition breaks the contract.
+    Violation(ContractViolation),
+    /// The schema does not show if the contract is kept.
+    Unverified(Unverified),
+}
+
+/// A place where a definition breaks a contract. Its `Display` names the fix.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ContractViolation {
@@ -36,7 +49,7 @@ pub struct ContractViolation {
     pub at: String,
     /// JSON pointer in the CustomResourceDefinition.
     pub schema: String,
-    /// The use of the field that breaks; `None` when the whole definition is meant.
+    /// The use of the field that is violated; `None` if the whole definition is meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_use: Option<FieldUse>,
     /// The kind of the violation.
@@ -141,7 +154,7 @@ pub enum ViolationKind {
         /// True if values are written, false if they are read.
         written: bool,
     },
-    /// The list merges in another way than the contract says.
+    /// The list merges in another way than the contract requires.
     ListType {
         /// The keys in the contract; empty for a list that is replaced as a whole.
         keys: Vec<String>,
@@ -155,7 +168,7 @@ pub enum ViolationKind {
 }
 
 impl Report {
-    /// The verdict: violations outweigh what is unverified.
+    /// Returns the verdict: violations outweigh what is unverified.
     #[must_use]
     pub fn verdict(&self) -> ContractVerdict<'_> {
         match (self.violations.as_slice(), self.unverified.as_slice()) {
@@ -165,9 +178,63 @@ impl Report {
         }
     }
 
+    /// Returns `Ok` if every object that the definition admits keeps the contract.
+    ///
+    /// # Errors
+    /// [`ContractErrors`], with the violations first, then what is unverified.
+    pub fn into_result(self) -> Result<(), ContractErrors> {
+        let violations = self.violations.into_iter().map(ContractDiagnostic::Violation);
+        let all: Vec<_> =
+            violations.chain(self.unverified.into_iter().map(ContractDiagnostic::Unverified)).collect();
+        if all.is_empty() { Ok(()) } else { Err(ContractErrors(all)) }
+    }
+
     pub(crate) fn extend(&mut self, other: Self) {
         self.violations.extend(other.violations);
         self.unverified.extend(other.unverified);
+    }
+}
+
+impl ContractErrors {
+    /// Returns the diagnostics in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, ContractDiagnostic> {
+        self.0.iter()
+    }
+}
+
+impl IntoIterator for ContractErrors {
+    type Item = ContractDiagnostic;
+    type IntoIter = std::vec::IntoIter<ContractDiagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a ContractErrors {
+    type Item = &'a ContractDiagnostic;
+    type IntoIter = std::slice::Iter<'a, ContractDiagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl std::error::Error for ContractErrors {}
+
+impl fmt::Display for ContractErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<_> = self.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl fmt::Display for ContractDiagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Violation(violation) => violation.fmt(f),
+            Self::Unverified(unverified) => unverified.fmt(f),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::FieldSpec;
 /// The scope of the objects that keep a contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContractScope {
-    /// Either.
+    /// Namespaced or cluster-scoped.
     #[default]
     Any,
     /// In a namespace.
@@ -44,7 +44,7 @@ pub struct VersionSpec {
 }
 
 impl ContractSpec {
-    /// A contract without versions.
+    /// Returns a contract without versions.
     #[must_use]
     pub fn new(name: impl Into<String>, label_prefix: impl Into<String>) -> Self {
         let (name, label_prefix) = (name.into(), label_prefix.into());

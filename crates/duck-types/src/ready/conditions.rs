@@ -33,7 +33,7 @@ pub struct Condition {
 }
 
 impl Conditions {
-    /// The condition of a type.
+    /// Returns the condition of a type.
     #[must_use]
     pub fn get(&self, r#type: &str) -> Option<&Condition> {
         self.0.iter().find(|condition| condition.r#type == r#type)
@@ -102,7 +102,7 @@ pub enum ConditionSeverity {
     Error,
     /// Not fatal.
     Warning,
-    /// Information.
+    /// For information: nothing has failed.
     Info,
 }
 
@@ -113,7 +113,7 @@ impl ConditionSeverity {
 }
 
 impl KnativeConditions {
-    /// The condition that sums up the others: `Ready` or `Succeeded`. No other type has a meaning for all kinds.
+    /// Returns the condition that sums up the others: `Ready` or `Succeeded`. No other type has a meaning for all kinds.
     #[must_use]
     pub fn happy(&self) -> Option<&KnativeCondition> {
         self.0.iter().find(|condition| matches!(condition.r#type.as_str(), "Ready" | "Succeeded"))

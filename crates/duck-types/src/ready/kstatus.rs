@@ -20,7 +20,7 @@ impl DuckType for Status {
     const PLACE: Place = Place::At(duck_path!("/status"));
 }
 
-/// The progress of an object of any kind.
+/// Returns the progress of an object of any kind.
 ///
 /// In the order of kstatus: a deletion timestamp is `Terminating`; an outdated `status.observedGeneration` is
 /// `InProgress`; of the conditions, the first of `Reconciling=True` and `Stalled=True` is `InProgress` or `Failed`. Then

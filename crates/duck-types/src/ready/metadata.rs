@@ -31,7 +31,7 @@ pub struct Owner {
 }
 
 impl Owners {
-    /// The owner that manages the object.
+    /// Returns the owner that manages the object.
     #[must_use]
     pub fn controller(&self) -> Option<&Owner> {
         self.0.iter().find(|owner| owner.controller == Some(true))

@@ -44,7 +44,7 @@ pub struct Address {
 }
 
 impl Addressable {
-    /// The address to use: the first of `addresses` with a URL, else `address`.
+    /// Returns the address to use: the first of `addresses` with a URL, else `address`.
     #[must_use]
     pub fn preferred(&self) -> Option<&Address> {
         let all = self.status.addresses.iter().chain(&self.status.address);

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use duck_types::contract::{
-    Contract, ContractScope, ContractSpec, ContractVerdict, Effect, FieldShape, FieldSpec, FieldType,
-    check_crd,
+    Contract, ContractDiagnostic, ContractScope, ContractSpec, ContractVerdict, Effect, FieldShape,
+    FieldSpec, FieldType, check_crd,
 };
 use duck_types::{DuckType, duck_path};
 use kube::core::DynamicObject;
@@ -77,7 +77,9 @@ fn texts(schema: Value) -> Vec<String> {
 
 #[test]
 fn the_schema_of_a_type_is_satisfied_in_both_directions() {
-    assert_eq!(check_crd(&crd(fitting()), "v1", &fields()).verdict(), ContractVerdict::Satisfied);
+    let report = check_crd(&crd(fitting()), "v1", &fields());
+    assert_eq!(report.verdict(), ContractVerdict::Satisfied);
+    assert_eq!(report.into_result(), Ok(()));
 }
 
 #[test]
@@ -247,6 +249,10 @@ fn a_label_that_the_schema_does_not_keep_is_found_before_any_object() {
     assert!(
         matches!(report.verdict(), ContractVerdict::Unverified([only]) if only.reason.contains("has no label"))
     );
+    let errors = report.into_result().unwrap_err();
+    assert!(matches!(errors.iter().next(), Some(ContractDiagnostic::Unverified(_))));
+    let error: Box<dyn std::error::Error> = Box::new(errors);
+    assert!(error.to_string().starts_with("not verified: "), "{error}");
 }
 
 #[test]

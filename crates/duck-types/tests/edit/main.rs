@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use duck_types::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, Endpoint, Stale, Tested};
+use duck_types::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, Endpoint, StaleError, Tested};
 use kube::core::params::Patch;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, ObjectList};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -289,8 +289,8 @@ fn a_stale_edit_says_what_changed() {
     });
     assert_eq!(changed.unwrap().to_string(), "another client wrote /status/observed/a, /status/observed/b");
     let elsewhere = stale(&|object| object.metadata.resource_version = Some("8".into()));
-    assert_eq!(elsewhere, Some(Stale::Changed { changes: vec![] }));
-    assert_eq!(stale(&|object| object.metadata.uid = Some("u2".into())), Some(Stale::Recreated));
+    assert_eq!(elsewhere, Some(StaleError::Changed { changes: vec![] }));
+    assert_eq!(stale(&|object| object.metadata.uid = Some("u2".into())), Some(StaleError::Recreated));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use control_plane::ControlPlane;
 use duck_types::contract::{FieldSpec, FieldType, check_crd};
-use duck_types::{ApplyError, Duck, DuckType, Stale, Tested, Write};
+use duck_types::{ApplyError, Duck, DuckType, StaleError, Tested, Write};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -214,7 +214,7 @@ async fn a_stale_edit_is_a_typed_error_with_the_changes() {
             |speed: i32| move |delivery: &mut Delivery| drop(delivery.0.insert("speed".into(), json!(speed)));
         old.apply(&ponds, JSON, set(2)).await.unwrap();
         let error = old.apply(&ponds, write, set(3)).await.unwrap_err();
-        let ApplyError::Stale(Stale::Changed { changes }) = &error else { panic!("{error:?}") };
+        let ApplyError::Stale(StaleError::Changed { changes }) = &error else { panic!("{error:?}") };
         assert_eq!(changes[0].pointer, "/spec/delivery/speed");
         assert_eq!((&changes[0].read, &changes[0].found), (&Some(json!(1)), &Some(json!(2))));
 
@@ -226,7 +226,7 @@ async fn a_stale_edit_is_a_typed_error_with_the_changes() {
             (Write::Json { tested: Tested::Leaves, .. }, Ok(stored)) => {
                 assert_eq!(stored.object().data["spec"], json!({"delivery": {"speed": 4}, "other": 2}));
             }
-            (_, Err(ApplyError::Stale(stale))) => assert_eq!(stale, Stale::Changed { changes: vec![] }),
+            (_, Err(ApplyError::Stale(stale))) => assert_eq!(stale, StaleError::Changed { changes: vec![] }),
             (write, other) => panic!("{write:?}: {other:?}"),
         }
     }
@@ -242,13 +242,13 @@ async fn an_edit_neither_revives_a_deleted_object_nor_touches_its_namesake() {
     let writes = [JSON, MERGE, LEAVES, Write::Apply { resource: &resource, manager: "m" }];
     for write in writes {
         let error = old.apply(&ponds, write, set).await.unwrap_err();
-        assert!(matches!(error, ApplyError::Stale(Stale::Deleted)), "{write:?}: {error:?}");
+        assert!(matches!(error, ApplyError::Stale(StaleError::Deleted)), "{write:?}: {error:?}");
     }
     let again = DynamicObject::new("pond", &resource).data(json!({"spec": {"delivery": {"speed": 1}}}));
     plain(&client, &namespace).create(&PostParams::default(), &again).await.unwrap();
     for write in writes {
         let error = old.apply(&ponds, write, set).await.unwrap_err();
-        assert!(matches!(error, ApplyError::Stale(Stale::Recreated)), "{write:?}: {error:?}");
+        assert!(matches!(error, ApplyError::Stale(StaleError::Recreated)), "{write:?}: {error:?}");
     }
 }
 

@@ -38,7 +38,7 @@ async fn a_status_without_a_subresource_is_written_with_the_object() {
         assert_eq!(stored.view().unwrap().spec.size, Some(size), "{write:?}");
         sizes.delete(&name, &DeleteParams::default()).await.unwrap();
         let error = stored.apply(&sizes, write, both).await.unwrap_err();
-        assert!(matches!(error, ApplyError::Stale(Stale::Deleted)), "{write:?}: {error:?}");
+        assert!(matches!(error, ApplyError::Stale(StaleError::Deleted)), "{write:?}: {error:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Shared stores and discovery in a cluster.
 
 use duck_types::contract::ContractSpec;
-use duck_types::{DuckStores, StoreError};
+use duck_types::{CancellationToken, DuckStores, StoreError};
 use kube::core::GroupVersionKind;
 
 use super::*;
@@ -9,7 +9,9 @@ use super::*;
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_callers_share_one_store_and_see_changes() {
     let (client, namespace) = pond("stores", json!({"delivery": {"speed": 1}})).await;
-    let stores = DuckStores::<Delivery>::new(client.clone());
+    let (stores, driver) = DuckStores::<Delivery>::new(client.clone());
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let resource = resource();
     let (one, other) = futures::join!(stores.get(&resource), stores.get(&resource));
     let (one, other) = (one.unwrap(), other.unwrap());
@@ -18,7 +20,8 @@ async fn concurrent_callers_share_one_store_and_see_changes() {
     };
     assert!(std::sync::Arc::ptr_eq(&find(&one), &find(&other)), "the same object in memory");
     assert_eq!(find(&one).view().unwrap().0, fields(json!({"speed": 1})));
-    stores.shut_down().await;
+    shutdown.cancel();
+    driver.await.unwrap();
     assert!(matches!(stores.get(&resource).await, Err(StoreError::ShutDown)));
 }
 
@@ -26,7 +29,8 @@ async fn concurrent_callers_share_one_store_and_see_changes() {
 async fn a_resource_that_does_not_exist_fails_early_and_is_tried_again() {
     let plane = ControlPlane::shared().await.unwrap();
     let client = plane.client().unwrap();
-    let stores = DuckStores::<Delivery>::new(client.clone());
+    let (stores, driver) = DuckStores::<Delivery>::new(client.clone());
+    let driver = tokio::spawn(driver.run(CancellationToken::new()));
     let late = ApiResource::from_gvk(&GroupVersionKind::gvk("late.test.webtroller.dev", "v1", "Pond"));
     assert!(matches!(stores.get(&late).await, Err(StoreError::List { plural, .. }) if plural == "ponds"));
     let mut crd = crd();
@@ -37,7 +41,8 @@ async fn a_resource_that_does_not_exist_fails_early_and_is_tried_again() {
     let established = await_condition(crds, "ponds.late.test.webtroller.dev", is_crd_established());
     timeout(LONG, established).await.unwrap().unwrap();
     assert!(stores.get(&late).await.unwrap().state().is_empty(), "the failure was not kept");
-    stores.shut_down().await;
+    drop(stores);
+    driver.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
