@@ -5,8 +5,8 @@
 
 use std::{error::Error, time::Duration};
 
-use admission_server::{AdmissionRequest, AdmissionRoutes, mutate, validate};
-use admission_server::{Server, ServingCertificate, Shutdown, Tls, TlsOptions};
+use admission_server::{AdmissionRequest, AdmissionRoutes, CancellationToken, mutate, validate};
+use admission_server::{Server, ServingCertificate, Tls, TlsOptions, shutdown_on_signal};
 use k8s_openapi::{ByteString, api::core::v1::ConfigMap};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let routes = AdmissionRoutes::new().with_handler("/validate", validate(needs_owner));
     let routes = routes.with_handler("/mutate", mutate(add_team));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let (url, shutdown) = (format!("https://{}", listener.local_addr()?), Shutdown::default());
+    let (url, shutdown) = (format!("https://{}", listener.local_addr()?), CancellationToken::new());
     let server = tokio::spawn(Server::new(listener, routes).with_tls(tls.clone()).run(shutdown.clone()));
     let ann = || json!({"owner": "ann"});
     let story = async {
@@ -51,10 +51,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("rotated: {}", create(&client, "after-rotation", ann(), false).await);
         Ok::<(), Box<dyn Error>>(())
     };
-    let ended = tokio::select! { it = story => it, it = Shutdown::default().on_signal(Duration::ZERO) => it.map_err(Into::into) };
+    let ended = tokio::select! { it = story => it, it = shutdown_on_signal(CancellationToken::new(), Duration::ZERO, CancellationToken::new()) => it.map_err(Into::into) };
     // Whatever has happened: webhooks that nobody answers refuse everything.
     let removed = register(&client, &url, None).await.inspect_err(|left| eprintln!("left: {left}"));
-    shutdown.drain.cancel();
+    shutdown.cancel();
     server.await?;
     ended.and(removed.map_err(Into::into))
 }

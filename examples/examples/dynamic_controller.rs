@@ -8,13 +8,14 @@ use std::error::Error;
 
 use serde_json::json;
 use watch_manager::testing::FakeApi;
-use watch_manager::{EventKind, GroupVersionKind, Interest, WatchManager, WatchedObject};
+use watch_manager::{CancellationToken, EventKind, GroupVersionKind, Interest, WatchManager, WatchedObject};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let api = server();
     let (manager, driver) = WatchManager::builder_with_source(api.clone()).build(); // or `builder(client)`
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let mut config = manager.registrar("config")?;
     let mut objects = manager.registrar("objects")?;
     let _ = config.add(GroupVersionKind::gvk("", "v1", "ConfigMap"));
@@ -37,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!("watched: {:?}", manager.watched().iter().map(|gvk| gvk.kind.as_str()).collect::<Vec<_>>());
-    manager.shutdown();
+    shutdown.cancel();
     Ok(driver.await?)
 }
 

@@ -13,7 +13,9 @@ use std::error::Error;
 use kube::Client;
 use serde_json::json;
 use watch_manager::testing::FakeApi;
-use watch_manager::{EventKind, GroupVersionKind, GvkStatus, Registrar, WatchEvent, WatchManager};
+use watch_manager::{
+    CancellationToken, EventKind, GroupVersionKind, GvkStatus, Registrar, WatchEvent, WatchManager,
+};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -34,7 +36,8 @@ fn gadgets() -> GroupVersionKind {
 
 async fn in_a_cluster() -> Result<(), Box<dyn Error>> {
     let (manager, driver) = WatchManager::builder(Client::try_default().await?).build();
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let mut policies = manager.registrar("policies")?;
     policies.replace([namespaces(), gadgets()]);
     println!("Define a kind Gadget in example.com/v1 to see it start. Ctrl-C ends this.");
@@ -50,14 +53,14 @@ async fn in_a_cluster() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    manager.shutdown();
+    shutdown.cancel();
     Ok(driver.await?)
 }
 
 async fn in_memory() -> Result<(), Box<dyn Error>> {
     let api = FakeApi::new();
     let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
-    let driver = tokio::spawn(driver);
+    let driver = tokio::spawn(driver.run(CancellationToken::new()));
     api.serve(&namespaces(), "namespaces");
     for name in ["default", "kube-system"] {
         api.apply(&namespaces(), json!({"metadata": {"name": name}}));

@@ -18,7 +18,7 @@ mod offline;
 mod own;
 mod verdict;
 
-use admission_server::{Server, ServingCertificate, Shutdown, Tls, TlsOptions};
+use admission_server::{CancellationToken, Server, ServingCertificate, Tls, TlsOptions};
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Parser;
 use control_plane::ControlPlane;
@@ -64,7 +64,7 @@ async fn main() -> Result<()> {
     let tls = Tls::new(&certificate, TlsOptions::default())?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("https://{}", listener.local_addr()?);
-    let serving = Server::new(listener, requests.routes()).with_tls(tls).run(Shutdown::default());
+    let serving = Server::new(listener, requests.routes()).with_tls(tls).run(CancellationToken::new());
     let asking = async {
         live.register_webhook(&url, &certificate.authority).await?;
         ask(&live, &requests).await

@@ -1,4 +1,4 @@
-//! HTTP answers: those that hold an AdmissionReview, and what a request gets that is none.
+//! HTTP answers: those that hold an AdmissionReview, and those to requests that are not AdmissionReviews.
 
 use http_body_util::Full;
 use hyper::body::Bytes;

@@ -43,7 +43,7 @@ pub enum BodyError {
         /// The limit.
         limit: usize,
     },
-    /// There is no room for it now.
+    /// The server holds as many bytes of bodies as it may. Try again later.
     #[error("overloaded: no room for a body of this size now; try again")]
     Overloaded,
     /// It was not complete in time.
@@ -55,7 +55,7 @@ pub enum BodyError {
 }
 
 impl BodyError {
-    /// The HTTP status that reports it.
+    /// Returns the HTTP status that reports it.
     pub const fn status(&self) -> StatusCode {
         match self {
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -89,8 +89,17 @@ impl Body {
 
     /// Reads the body within the server's [`Limits`].
     ///
+    /// # Guarantees
+    /// - It returns within [`Limits::body`], and holds at most [`Limits::body_bytes`].
+    /// - While it waits, the server may end it for another request: that is [`BodyError::Overloaded`]. Once it has returned, the
+    ///   request is not evicted any more.
+    /// - The bytes count as in flight until the [`ReceivedBody`] is dropped. Dropping the future gives them back.
+    ///
     /// # Errors
-    /// See [`BodyError`].
+    /// - [`BodyError::TooLarge`] if the body is larger than [`Limits::body_bytes`].
+    /// - [`BodyError::Overloaded`] if the server may not hold more bytes, or needs the place of the request. Try again.
+    /// - [`BodyError::TooSlow`] if it was not complete within [`Limits::body`].
+    /// - [`BodyError::Broken`] if the connection broke.
     pub async fn read(self) -> Result<ReceivedBody, BodyError> {
         let exchange = self.exchange.clone();
         let patience = self.limits.body;

@@ -132,7 +132,7 @@ impl ServingCertificate {
         accepts(valid).map_err(|_: CertificateError| CertificateError::AuthorityExpired)
     }
 
-    /// The time at which the server's certificate expires.
+    /// Returns the time at which the server's certificate expires.
     ///
     /// # Errors
     /// When the PEM text cannot be read.
@@ -142,7 +142,7 @@ impl ServingCertificate {
         expiry(first).ok_or_else(|| CertificateError::Pem("not an X.509 certificate".to_owned()))
     }
 
-    /// The TLS configuration of a client that trusts these authorities only.
+    /// Returns the TLS configuration of a client that trusts these authorities only.
     ///
     /// # Errors
     /// When the PEM text cannot be read.
@@ -159,7 +159,7 @@ impl ServingCertificate {
     }
 }
 
-/// The TLS configuration of a client that trusts only the authorities in this PEM text.
+/// Returns the TLS configuration of a client that trusts only the authorities in this PEM text.
 ///
 /// # Errors
 /// When the PEM text cannot be read.

@@ -33,7 +33,7 @@ where
     }
 }
 
-/// A handler that admits or refuses: `Err` holds the reason (403). It runs on a thread for blocking work.
+/// Returns a handler that admits or refuses: `Err` holds the reason (403). It runs on a thread for blocking work.
 pub fn validate<F>(judge: F) -> impl AdmissionHandler
 where
     F: Fn(&AdmissionRequest) -> Result<(), String> + Send + Sync + 'static,
@@ -44,7 +44,7 @@ where
     }))
 }
 
-/// A handler that changes the object in place or refuses it: `Err` holds the reason (403).
+/// Returns a handler that changes the object in place or refuses it: `Err` holds the reason (403).
 ///
 /// The patch is computed as the difference. Requests without an object (`DELETE`, some `CONNECT`) are admitted and not
 /// shown to `change`. It runs on a thread for blocking work.

@@ -51,7 +51,7 @@ impl InFlight {
 }
 
 impl Reservation {
-    /// Counts `size` bytes in all; `false`, and no change, where there is no room for them.
+    /// Counts `size` bytes in all. Returns false, and changes nothing, if they exceed the limit.
     pub(crate) fn grow(&mut self, size: usize) -> bool {
         let grown = self.budget.change(self.peer, self.size, size);
         if grown {

@@ -5,7 +5,7 @@
 //! errors, panics and missed deadlines as reviews.
 //!
 //! ```
-//! use admission_server::{AdmissionRoutes, Limits, Server, ServingCertificate, Shutdown, Tls, TlsOptions, validate};
+//! use admission_server::{AdmissionRoutes, CancellationToken, Limits, Server, ServingCertificate, Tls, TlsOptions, validate};
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! let certificate = ServingCertificate::generate(&["localhost".to_owned()])?;
 //! let tls = Tls::new(&certificate, TlsOptions::default())?;
@@ -13,11 +13,11 @@
 //!     if request.name.starts_with("web-") { Ok(()) } else { Err("names start with web-".to_owned()) }
 //! }));
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-//! let shutdown = Shutdown::default();
+//! let shutdown = CancellationToken::new();
 //! let server = Server::new(listener, routes).with_tls(tls.clone()).with_limits(Limits::default());
 //! let running = tokio::spawn(server.run(shutdown.clone()));
 //! tls.replace(&ServingCertificate::generate(&["localhost".to_owned()])?)?; // The next handshake uses it.
-//! shutdown.drain.cancel();
+//! shutdown.cancel(); // `shutdown_on_signal` does it at SIGTERM.
 //! running.await?;
 //! # Ok::<_, Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<_, Box<dyn std::error::Error>>(())
@@ -25,7 +25,7 @@
 //!
 //! | module of the guide | types |
 //! |---|---|
-//! | serving | [`Server`], [`Limits`], [`Shutdown`], [`Routes`], [`HealthRoutes`] |
+//! | serving | [`Server`], [`Limits`], [`shutdown_on_signal`], [`Routes`], [`HealthRoutes`] |
 //! | TLS | [`Tls`], [`TlsOptions`], [`ServingCertificate`], [`CertificateSet`], [`merge_authorities`] |
 //! | reviews | [`AdmissionRoutes`], [`AdmissionHandler`], [`validate`], [`mutate`], [`AdmissionRequest`], [`AdmissionResponse`] |
 //!
@@ -61,5 +61,11 @@ pub use response::{AdmissionResponse, PatchError};
 pub use rotation::{CertificateSet, RotationTimes};
 pub use routes::AdmissionRoutes;
 pub use server::{Routes, Server};
-pub use shutdown::Shutdown;
+pub use shutdown::shutdown_on_signal;
 pub use tls::{Tls, TlsOptions, TlsVersion};
+pub use tokio_util::sync::CancellationToken;
+
+/// The program of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

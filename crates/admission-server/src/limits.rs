@@ -59,7 +59,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The bounds of a health port: few connections, short times, tiny requests.
+    /// Returns the bounds of a health port: few connections, short times, tiny requests.
     #[must_use]
     pub fn health() -> Self {
         Self {

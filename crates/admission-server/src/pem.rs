@@ -7,7 +7,7 @@ use crate::certificate::{certificates, expiry};
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
-/// The certificates of `others` that have not expired at `now`, followed by all of `own`: each once, without the text around
+/// Returns the certificates of `others` that have not expired at `now`, followed by all of `own`: each once, without the text around
 /// it.
 ///
 /// Servers that share a name and are brought their certificates one after the other are trusted all the time by clients
@@ -27,7 +27,7 @@ pub fn merge_authorities(others: &[&str], own: &str, now: SystemTime) -> String 
     kept.into_iter().map(|block| format!("{block}\n")).collect()
 }
 
-/// Each certificate of `wanted` is in `bundle`.
+/// Returns true if each certificate of `wanted` is in `bundle`. Both are PEM texts, whose other lines do not count.
 pub fn includes_authorities(bundle: &str, wanted: &str) -> bool {
     let held: Vec<_> = blocks(bundle).collect();
     blocks(wanted).all(|block| held.contains(&block))

@@ -41,9 +41,9 @@ pub enum DecodeError {
 pub struct GroupVersionKind {
     /// API group; empty for the core group.
     pub group: String,
-    /// API version.
+    /// Version of the API, such as `v1beta1`.
     pub version: String,
-    /// Kind.
+    /// Kind, such as `Pod`.
     pub kind: String,
 }
 
@@ -53,9 +53,9 @@ pub struct GroupVersionKind {
 pub struct GroupVersionResource {
     /// API group; empty for the core group.
     pub group: String,
-    /// API version.
+    /// Version of the API, such as `v1beta1`.
     pub version: String,
-    /// Plural name.
+    /// Plural name, such as `pods`.
     pub resource: String,
 }
 
@@ -65,9 +65,9 @@ pub struct GroupVersionResource {
 pub struct User {
     /// User name, such as `system:serviceaccount:shop:deployer`.
     pub username: String,
-    /// User id.
+    /// Unique id, which differs between users that had one name at different times. Empty if the authenticator gives none.
     pub uid: String,
-    /// Groups.
+    /// The groups that the user is in, such as `system:authenticated`.
     pub groups: Vec<String>,
     /// Attributes that the authenticator adds.
     pub extra: BTreeMap<String, Vec<String>>,
@@ -108,9 +108,9 @@ pub struct AdmissionRequest {
     pub namespace: String,
     /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
     pub operation: String,
-    /// The user.
+    /// The user who made the request.
     pub user_info: User,
-    /// Nothing will be stored.
+    /// True for a dry run: nothing will be stored.
     pub dry_run: bool,
     /// The time at which the answer must be there. Later the API server no longer waits for it.
     pub deadline: Instant,
@@ -165,17 +165,17 @@ impl AdmissionRequest {
         })
     }
 
-    /// The JSON text of `request`, as it came.
+    /// Returns the JSON text of `request`, as the API server sent it.
     pub fn json(&self) -> &str {
         self.json.get()
     }
 
-    /// The JSON text of the object; `None` for `DELETE` and where it is `null`.
+    /// Returns the JSON text of the object; `None` for `DELETE` and where it is `null`.
     pub fn object_json(&self) -> Option<&str> {
         self.object.as_deref().map(RawValue::get)
     }
 
-    /// The JSON text of the object before the request; `None` for `CREATE`.
+    /// Returns the JSON text of the object before the request; `None` for `CREATE`.
     pub fn old_object_json(&self) -> Option<&str> {
         self.old_object.as_deref().map(RawValue::get)
     }
@@ -183,7 +183,7 @@ impl AdmissionRequest {
     /// Deserializes the object.
     ///
     /// # Errors
-    /// When it has another shape.
+    /// If it does not have the shape of `T`.
     pub fn object<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
         self.object_json().map(serde_json::from_str).transpose()
     }
@@ -191,7 +191,7 @@ impl AdmissionRequest {
     /// Deserializes the object as it was before the request.
     ///
     /// # Errors
-    /// When it has another shape.
+    /// If it does not have the shape of `T`.
     pub fn old_object<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
         self.old_object_json().map(serde_json::from_str).transpose()
     }

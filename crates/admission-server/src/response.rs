@@ -28,7 +28,7 @@ pub struct AdmissionResponse {
 pub struct PatchError(#[from] serde_json::Error);
 
 impl AdmissionResponse {
-    /// The request is admitted.
+    /// Admits the request.
     #[must_use]
     pub const fn allow() -> Self {
         Self {
@@ -43,31 +43,31 @@ impl AdmissionResponse {
         }
     }
 
-    /// The request is forbidden (403).
+    /// Refuses the request as forbidden (403).
     #[must_use]
     pub fn deny(message: impl Into<String>) -> Self {
         Self::refused(403, "Forbidden", message)
     }
 
-    /// The object is invalid (422).
+    /// Refuses the object as invalid (422).
     #[must_use]
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::refused(422, "Invalid", message)
     }
 
-    /// The webhook failed (500): the request is refused whatever `failurePolicy` says.
+    /// Reports that the webhook has failed (500). The request is refused, whatever its `failurePolicy` is.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
         Self::refused(500, "InternalError", message)
     }
 
-    /// The request was not judged in time (504): refused whatever `failurePolicy` says.
+    /// Reports that the request was not judged in time (504). It is refused, whatever the `failurePolicy` is.
     #[must_use]
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::refused(504, "Timeout", message)
     }
 
-    /// The request was not judged. Answered with HTTP 503, so that the webhook's `failurePolicy` decides.
+    /// Reports that the request was not judged. The answer is HTTP 503, so that the webhook's `failurePolicy` decides.
     #[must_use]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self { unavailable: true, ..Self::refused(503, "ServiceUnavailable", message) }
@@ -111,7 +111,7 @@ impl AdmissionResponse {
         self.allowed
     }
 
-    /// The code of the answer's status, such as 200 or 403.
+    /// Returns the code of the answer's status, such as 200 or 403.
     pub const fn code(&self) -> u16 {
         self.code
     }

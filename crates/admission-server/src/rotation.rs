@@ -15,7 +15,7 @@ pub struct RotationTimes {
     pub lifetime: Duration,
     /// The time before expiry at which the next certificate is announced. Default a quarter of the lifetime.
     pub renew_before: Duration,
-    /// The time between the announcement and the first use of a certificate, in which all clients must learn its
+    /// The time between the announcement and the first use of a certificate, in which all clients must load its
     /// authority. Default five minutes.
     pub overlap: Duration,
 }
@@ -51,12 +51,12 @@ pub struct CertificateSet {
 }
 
 impl CertificateSet {
-    /// A set that serves one certificate.
+    /// Returns a set that serves one certificate.
     pub const fn new(serving: ServingCertificate) -> Self {
         Self { serving, next: None }
     }
 
-    /// The state that follows at `now`, or `None` while nothing has to change.
+    /// Returns the state that follows at `now`, or `None` while nothing has to change.
     ///
     /// `trusted_for` is the time for which the caller has known that all clients are told to trust the authorities of this
     /// state, by a clock of its own that cannot jump: the clocks of the processes that share a state may differ, so it

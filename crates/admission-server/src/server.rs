@@ -25,7 +25,6 @@ use crate::connections::{Connection, Places};
 use crate::eviction::{Peer, Phase};
 use crate::in_flight::InFlight;
 use crate::limits::Limits;
-use crate::shutdown::Shutdown;
 use crate::tls::Tls;
 
 /// Time that a connection which is open when the drain begins may wait for its next request. Each answer closes its
@@ -42,7 +41,7 @@ const HEADER_BYTES: u32 = 16 << 10;
 
 /// Answers requests.
 pub trait Routes: Send + Sync + 'static {
-    /// Answers one request. Dropped when the client goes away.
+    /// Answers one request. The future is dropped when the client goes away; a panic in it ends the connection.
     fn route(&self, request: Request<Body>) -> BoxFuture<'_, Answer>;
 }
 
@@ -52,6 +51,7 @@ pub struct Server {
     tls: Option<Tls>,
     routes: Arc<dyn Routes>,
     limits: Limits,
+    drain_signal: Option<CancellationToken>,
 }
 
 impl std::fmt::Debug for Server {
@@ -66,9 +66,10 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server in the clear with default limits.
+    /// Returns a server in the clear with default limits.
     pub fn new(listener: TcpListener, routes: impl Routes) -> Self {
-        Self { listener, tls: None, routes: Arc::new(routes), limits: Limits::default() }
+        let routes = Arc::new(routes);
+        Self { listener, tls: None, routes, limits: Limits::default(), drain_signal: None }
     }
 
     /// Serves HTTPS.
@@ -83,14 +84,34 @@ impl Server {
         Self { limits, ..self }
     }
 
-    /// Serves until the drain, then finishes the requests that have begun.
+    /// Sets the token that is cancelled when the process has been asked to end, some time before the token of
+    /// [`run`](Self::run).
     ///
-    /// From the moment the process is asked to end, each HTTP/1.1 answer asks its client to connect anew, so that
-    /// pooled connections move to other processes before this one stops.
-    pub async fn run(self, shutdown: Shutdown) {
-        let Self { listener, tls, routes, limits } = self;
+    /// From then on each HTTP/1.1 answer carries `Connection: close`, so that pooled connections move to other processes while
+    /// this one still serves. Without this signal, answers carry it once `run` has been cancelled.
+    #[must_use]
+    pub fn with_drain_signal(self, draining: CancellationToken) -> Self {
+        Self { drain_signal: Some(draining), ..self }
+    }
+
+    /// Serves until `shutdown` is cancelled, then finishes the requests that have begun, and returns.
+    ///
+    /// # Guarantees
+    /// - After the cancellation the socket closes; connections that the kernel has completed by then are served.
+    /// - Requests that have begun are answered. Idle connections have 2 s for another request; after that they are closed.
+    /// - It returns at most 37 s after the cancellation: the 2 s, and 35 s for the requests, which is longer than the longest
+    ///   timeout of an admission webhook (30 s). What is left then is logged, and its tasks go on until they end.
+    /// - A failed `accept` is logged and tried again after 100 ms; it does not end the server.
+    ///
+    /// # Assumptions
+    /// It runs on a tokio runtime with I/O and time enabled, on which it spawns a task for each connection. Dropping the future
+    /// closes the socket; open connections go on until their clients or the limits end them. So cancel the token and await the
+    /// future.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let Self { listener, tls, routes, limits, drain_signal } = self;
         let tasks = TaskTracker::new();
-        let shared = Arc::new(Shared::new(tls, routes, limits, shutdown));
+        let draining = drain_signal.unwrap_or_else(|| shutdown.clone());
+        let shared = Arc::new(Shared::new(tls, routes, limits, draining));
         let begin = |(stream, address): (TcpStream, SocketAddr)| {
             if let Some(connection) = shared.clone().connection(stream, address) {
                 tasks.spawn(connection);
@@ -98,9 +119,9 @@ impl Server {
         };
         loop {
             tokio::select! {
-                // The drain comes first: a busy listener must not keep the process alive.
+                // The shutdown comes first: a busy listener must not keep the process alive.
                 biased;
-                () = shared.shutdown.drain.cancelled() => break,
+                () = shutdown.cancelled() => break,
                 accepted = accept(&listener) => accepted.into_iter().for_each(begin),
             }
         }
@@ -141,7 +162,8 @@ struct Shared {
     tls: Option<Tls>,
     routes: Arc<dyn Routes>,
     limits: Arc<Limits>,
-    shutdown: Shutdown,
+    /// Cancelled when answers ask HTTP/1.1 clients to connect anew.
+    draining: CancellationToken,
     /// Cancelled when connections must end after the requests that they have begun.
     close: CancellationToken,
     connections: Arc<Places>,
@@ -151,11 +173,11 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(tls: Option<Tls>, routes: Arc<dyn Routes>, limits: Limits, shutdown: Shutdown) -> Self {
+    fn new(tls: Option<Tls>, routes: Arc<dyn Routes>, limits: Limits, draining: CancellationToken) -> Self {
         Self {
             tls,
             routes,
-            shutdown,
+            draining,
             close: CancellationToken::new(),
             connections: Places::new(limits.connections, limits.connections_per_peer),
             requests: Places::new(limits.requests, limits.requests.div_ceil(2)),
@@ -233,7 +255,7 @@ impl Shared {
                 self.routes.route(request).await
             }
         };
-        if self.shutdown.asked.is_cancelled() && version <= Version::HTTP_11 {
+        if self.draining.is_cancelled() && version <= Version::HTTP_11 {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         answer

@@ -149,7 +149,7 @@ impl Backlog {
         Wanted::Rescoped
     }
 
-    /// Restarts a kind in the scope that it has. Whether it was asked for.
+    /// Restarts a kind in the scope that it has. Returns true if it was asked for.
     pub(crate) fn begin_again(&mut self, gvk: &GroupVersionKind) -> bool {
         let Some(kind) = self.kind(gvk) else { return false };
         let (gvk, scope) = (Arc::clone(&kind.gvk), kind.scope.clone());
@@ -170,7 +170,7 @@ impl Backlog {
         self.slots.insert(Arc::clone(gvk), free);
     }
 
-    /// Removes the kind and its undelivered events. Whether it was asked for.
+    /// Removes the kind and its undelivered events. Returns true if it was asked for.
     pub(crate) fn unwant(&mut self, gvk: &GroupVersionKind) -> bool {
         let Some(slot) = self.slots.remove(gvk) else {
             return false;
@@ -271,7 +271,7 @@ impl Backlog {
         self.is_synced(gvk) && self.kind(gvk).is_some_and(|kind| kind.snapshot == Snapshot::Consumed)
     }
 
-    /// The reader asks for an event, so it has worked through those that it was given. Whether that is news.
+    /// Notes that the reader asks for an event, so has worked through those that it was given. Returns true if that was not known.
     pub(crate) fn acknowledge(&mut self) -> bool {
         if !std::mem::take(&mut self.unacknowledged) {
             return false;

@@ -29,7 +29,7 @@ pub struct Config {
     /// An API server sends a bookmark about every minute, so this also detects a half-open connection. A server
     /// that sends no bookmarks costs one request per `idle_timeout` and kind. Zero for none. Default 75 s.
     pub idle_timeout: Duration,
-    /// The [`idle_timeout`](Self::idle_timeout) of single kinds, by the kind as it is asked for; at least 5 s. The server is told
+    /// The [`idle_timeout`](Self::idle_timeout) of single kinds, by the kind as it is asked for; at least 5 s. The server is asked
     /// to close such a watch after four fifths of it, so a healthy one is renewed in time, and a half-open connection is
     /// detected within it, for one request per four fifths of it. Default none.
     pub idle_timeouts: HashMap<GroupVersionKind, Duration>,
@@ -102,7 +102,7 @@ impl Delays {
 // === impl RateLimit ===
 
 impl RateLimit {
-    /// `burst` requests, then one per `interval`.
+    /// Allows `burst` requests at once, then one per `interval`.
     pub const fn new(burst: u32, interval: Duration) -> Self {
         Self { burst, interval }
     }

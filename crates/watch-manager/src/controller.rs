@@ -65,7 +65,7 @@ impl SharedObject {
         Self { identity, object: Arc::clone(object) }
     }
 
-    /// The object.
+    /// Returns the object.
     pub fn object(&self) -> &Arc<WatchedObject> {
         &self.object
     }
@@ -117,7 +117,7 @@ impl Resource for SharedObject {
     }
 }
 
-/// The input of `Controller::for_shared_stream_with`, from the events of a registrar with one kind.
+/// Returns the input of `Controller::for_shared_stream_with`, from the events of a registrar with one kind.
 ///
 /// A deleted object triggers no reconciliation, as with kube's own streams: it is removed from the store. When the kind
 /// is removed and added again, or asked for in another scope, the store is replaced by the new snapshot.
@@ -143,7 +143,7 @@ pub fn shared_stream(
     (triggers, store)
 }
 
-/// The input of `Controller::reconcile_on`: a reference to `K` for each event that `map` derives one from, for
+/// Returns the input of `Controller::reconcile_on`: a reference to `K` for each event that `map` derives one from, for
 /// instance the owner of a changed object. Never an error, which would pause all triggers of the controller.
 pub fn reconcile_on<K: Lookup>(
     events: impl Stream<Item = WatchEvent>,

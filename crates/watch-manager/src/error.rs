@@ -23,7 +23,7 @@ pub enum Error {
         /// The name that is taken.
         name: String,
     },
-    /// The driver has ended: it was dropped, or `WatchManager::shutdown` was called. Build a new manager.
+    /// The driver has ended: it was shut down or dropped. Build a new manager.
     #[error("the watch manager has shut down: build a new one")]
     ShutDown,
     /// The last registrar has left the kind.
@@ -35,7 +35,7 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[error("the {} {key} does not have the shape of the type that it is read as", gvk.kind)]
-pub struct OtherShape {
+pub struct OtherShapeError {
     /// The kind, as it was asked for.
     pub gvk: Arc<GroupVersionKind>,
     /// The object.
@@ -49,7 +49,7 @@ pub struct OtherShape {
 /// A kind is not ready.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotReady {
+pub enum NotReadyError {
     /// The time is over; the kind is in this state.
     #[error("{kind} is not ready in time: {status}")]
     #[non_exhaustive]

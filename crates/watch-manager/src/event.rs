@@ -131,12 +131,12 @@ impl WatchEvent {
 // === impl GvkStatus ===
 
 impl GvkStatus {
-    /// The store is complete and follows the server.
+    /// Returns true if the store is complete and follows the server.
     pub fn is_ready(&self) -> bool {
         matches!(self, Self::Ready)
     }
 
-    /// An administrator has to change access or the definition of the kind.
+    /// Returns true if an administrator has to change access or the definition of the kind.
     pub fn is_stuck(&self) -> bool {
         matches!(self, Self::Forbidden { .. } | Self::Unwatchable { .. } | Self::NotNamespaced)
     }

@@ -8,7 +8,7 @@ use kube::core::GroupVersionKind;
 use tokio::time::timeout;
 
 use crate::backlog::Backlog;
-use crate::error::NotReady;
+use crate::error::NotReadyError;
 use crate::event::GvkStatus;
 use crate::intents::{Epoch, StoreKey};
 use crate::queue::EventQueue;
@@ -17,7 +17,7 @@ use crate::store::{StoreHandle, Stores};
 /// One kind that a registrar asks for. Dropping the handle does not remove the kind.
 ///
 /// A handle belongs to one stay of the kind: after the kind was removed and added again it reports
-/// [`NotReady::Removed`].
+/// [`NotReadyError::Removed`].
 #[must_use = "a kind that is not served or forbidden is not an error of the call: wait until it is ready, or discard the handle with `let _ =`"]
 #[derive(Clone)]
 pub struct WatchHandle {
@@ -37,52 +37,65 @@ impl WatchHandle {
         Self { key, epoch, queue, stores, store }
     }
 
-    /// The kind, as it was asked for.
+    /// Returns the kind, as it was asked for.
     pub fn gvk(&self) -> &GroupVersionKind {
         &self.key.gvk
     }
 
-    /// The state of the kind for this registrar; `None` if it was removed.
+    /// Returns the state of the kind for this registrar; `None` if it was removed.
     pub fn status(&self) -> Option<GvkStatus> {
         let stays = |backlog: &Backlog| backlog.epoch(&self.key.gvk) == Some(self.epoch);
         self.queue.look(|backlog| backlog.status(&self.key.gvk).filter(|_| stays(backlog)).cloned())
     }
 
-    /// The objects of the kind, of those that the interest's field selector selects. The store exists as soon as the kind
+    /// Returns the objects of the kind, of those that the interest's field selector selects. The store exists as soon as the kind
     /// is asked for, empty at first; closed if no registrar asks for it any more.
     pub fn store(&self) -> StoreHandle {
         self.stores.get(&self.key).unwrap_or_else(|| self.store.clone())
     }
 
-    /// Waits until every object that existed when the kind was listed is queued for the registrar. A kind that is
-    /// not served, or forbidden, becomes ready when that changes: use [`ready_within`](Self::ready_within) to give
-    /// up with its state. Cancel-safe.
+    /// Waits until every object that existed when the kind was listed is queued for the registrar.
+    ///
+    /// # Guarantees
+    /// It is cancel-safe, and any number of callers may wait. It returns at once if the kind is ready already.
+    ///
+    /// # Assumptions
+    /// The driver runs. There is no deadline: a kind that is not served, or forbidden, becomes ready when that changes. Use
+    /// [`ready_within`](Self::ready_within) to give up with its state.
     ///
     /// # Errors
-    /// [`NotReady::Removed`] when the registrar removes the kind, [`NotReady::ShutDown`] when the driver ends.
-    pub async fn ready(&self) -> Result<(), NotReady> {
+    /// [`NotReadyError::Removed`] when the registrar removes the kind, [`NotReadyError::ShutDown`] when the driver ends.
+    pub async fn ready(&self) -> Result<(), NotReadyError> {
         self.queue.wait_synced(&self.key.gvk, self.epoch).await
     }
 
     /// Waits until the registrar's consumer has worked through the snapshot: it was given every object and
     /// [`Synced`](crate::EventKind::Synced), and asked for the next event after that. For a consumer that must not
-    /// answer before it knows everything. Needs a single reader: one stream, or calls of `next` one after the
-    /// other. Cancel-safe.
+    /// answer before it knows everything.
+    ///
+    /// # Guarantees
+    /// It is cancel-safe, and any number of callers may wait.
+    ///
+    /// # Assumptions
+    /// As [`ready`](Self::ready). The registrar has a single reader: one stream, or calls of `next` one after the other.
     ///
     /// # Errors
     /// As [`ready`](Self::ready).
-    pub async fn consumed(&self) -> Result<(), NotReady> {
+    pub async fn consumed(&self) -> Result<(), NotReadyError> {
         self.queue.wait_consumed(&self.key.gvk, self.epoch).await
     }
 
-    /// [`ready`](Self::ready) with a deadline.
+    /// Waits as [`ready`](Self::ready) does, for at most `limit`.
+    ///
+    /// # Guarantees
+    /// It is cancel-safe. The kind goes on starting after the time is over.
     ///
     /// # Errors
-    /// As [`ready`](Self::ready), and [`NotReady::TimedOut`] with the state of the kind.
-    pub async fn ready_within(&self, limit: Duration) -> Result<(), NotReady> {
+    /// As [`ready`](Self::ready), and [`NotReadyError::TimedOut`] with the state of the kind.
+    pub async fn ready_within(&self, limit: Duration) -> Result<(), NotReadyError> {
         timeout(limit, self.ready()).await.unwrap_or_else(|_| {
             let status = self.status().unwrap_or_default();
-            Err(NotReady::TimedOut { kind: self.key.gvk.kind.clone(), status })
+            Err(NotReadyError::TimedOut { kind: self.key.gvk.kind.clone(), status })
         })
     }
 }

@@ -73,7 +73,7 @@ pub(crate) struct Filter {
 // === impl Interest ===
 
 impl Interest {
-    /// All objects of a kind.
+    /// Asks for all objects of a kind.
     ///
     /// An empty version follows the version that the API server prefers: when the preference changes, the objects
     /// are delivered again in the new version. Events carry the kind as it was asked for, objects the version in
@@ -82,7 +82,7 @@ impl Interest {
         Self { gvk, scope: Scope::default() }
     }
 
-    /// Only objects of these namespaces. Works with Roles of these namespaces; no ClusterRole is needed. An empty
+    /// Selects the objects of these namespaces. Works with Roles of these namespaces; no ClusterRole is needed. An empty
     /// list means all namespaces, and so does an empty name, as in client-go. A cluster-scoped kind gets the status
     /// [`NotNamespaced`](crate::GvkStatus::NotNamespaced).
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -93,13 +93,13 @@ impl Interest {
         self
     }
 
-    /// Only objects with these labels.
+    /// Selects the objects with these labels.
     pub fn labels(mut self, selector: impl Into<Selector>) -> Self {
         self.scope.selection.labels = selector.into();
         self
     }
 
-    /// Only objects with these fields, in the API server's syntax (`spec.nodeName=node-1,status.phase!=Failed`).
+    /// Selects the objects with these fields, in the API server's syntax (`spec.nodeName=node-1,status.phase!=Failed`).
     ///
     /// The server selects, always: registrars with the same selector share a watch and a store, others have their own.
     /// A Role with `resourceNames` suffices for `metadata.name=settings`, whatever other registrars ask for.
@@ -118,19 +118,19 @@ impl Interest {
         self
     }
 
-    /// Only metadata: about a tenth of the memory. Another registrar that asks for complete objects with the same field
+    /// Asks for metadata alone, which takes about a tenth of the memory. Another registrar that asks for complete objects with the same field
     /// selector makes them complete for both.
     pub fn metadata_only(mut self) -> Self {
         self.scope.selection.metadata_only = true;
         self
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn gvk(&self) -> &GroupVersionKind {
         &self.gvk
     }
 
-    /// The part of its objects.
+    /// Returns the part of the kind's objects that is asked for.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }

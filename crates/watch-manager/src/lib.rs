@@ -2,13 +2,14 @@
 //! store per kind.
 //!
 //! ```
-//! # use watch_manager::{testing::FakeApi, EventKind, WatchManager};
+//! # use watch_manager::{testing::FakeApi, CancellationToken, EventKind, WatchManager};
 //! # use kube::core::GroupVersionKind;
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), watch_manager::Error> {
 //! # let api = FakeApi::new();
 //! let (manager, driver) = WatchManager::builder_with_source(api.clone()).build(); // or `builder(client)`
-//! let driver = tokio::spawn(driver);
+//! let shutdown = CancellationToken::new();
+//! let driver = tokio::spawn(driver.run(shutdown.clone()));
 //!
 //! let gadgets = GroupVersionKind::gvk("example.com", "v1", "Gadget");
 //! let mut registrar = manager.registrar("gadgets")?;
@@ -25,15 +26,15 @@
 //!     }
 //! }
 //! assert_eq!(handle.store().len(), 1);
-//! # manager.shutdown();
-//! # driver.await.expect("the driver does not panic");
+//! shutdown.cancel();
+//! driver.await.expect("the driver does not panic");
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! | type | purpose |
 //! |---|---|
-//! | [`WatchManager`] | makes registrars, reads stores; comes with a [`Driver`] that the caller spawns |
+//! | [`WatchManager`] | makes registrars, reads stores; comes with a [`WatchDriver`] that the caller runs |
 //! | [`Registrar`] | one consumer: the kinds it asks for, and a stream of [`WatchEvent`]s |
 //! | [`Interest`] | a kind, and optionally namespaces, selectors, metadata only |
 //! | [`WatchHandle`] | one kind of one registrar: its state, `ready().await`, its store |
@@ -83,14 +84,15 @@ mod upstream;
 mod watcher;
 
 pub use kube::core::GroupVersionKind;
+pub use tokio_util::sync::CancellationToken;
 
 pub use self::backlog::{BacklogStats, Replaced};
 pub use self::config::{Config, Delays, RateLimit};
-pub use self::error::{Error, NotReady, OtherShape};
+pub use self::error::{Error, NotReadyError, OtherShapeError};
 pub use self::event::{EventKind, GvkStatus, KindStatus, Verb, WatchEvent};
 pub use self::handle::WatchHandle;
 pub use self::interest::{Interest, Scope, Selection};
-pub use self::manager::{Builder, Driver, WatchManager};
+pub use self::manager::{Builder, WatchDriver, WatchManager};
 pub use self::object::{ObjectKey, WatchedObject};
 pub use self::ready::WatchReadiness;
 pub use self::reconcile::{ReconcileConfig, ReconcileKey, Reconciled, reconcile_kinds};

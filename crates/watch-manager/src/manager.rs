@@ -1,12 +1,10 @@
 //! The entry to the crate: makes the manager and its driver, and hands out registrars and stores.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt, stream};
+use futures::{StreamExt, stream};
 use kube::core::GroupVersionKind;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -44,27 +42,25 @@ pub struct Builder {
     transform: Option<Transform>,
 }
 
-/// The future that does the work. Spawn it, or [`run`](Self::run) it; dropping it stops every watch and ends every
-/// stream.
-///
-/// It ends when [`WatchManager::shutdown`] is called, or when all managers and registrars are dropped.
-#[must_use = "nothing is watched until the driver is spawned or polled"]
-pub struct Driver(BoxFuture<'static, ()>);
+/// The work of a [`WatchManager`]: every request, store and stream depends on it. [`run`](Self::run) it, on a task of its own or
+/// beside other futures. Dropping it stops every watch and ends every stream.
+#[must_use = "nothing is watched until the driver runs"]
+pub struct WatchDriver(BoxFuture<'static, ()>);
 
 // === impl WatchManager ===
 
 impl WatchManager {
-    /// A manager that lists and watches through `client`.
+    /// Returns a manager that lists and watches through `client`.
     pub fn builder(client: kube::Client) -> Builder {
         Self::builder_with_source(KubeSource::new(client))
     }
 
-    /// A manager on another source, such as `testing::FakeApi` (feature `test-util`).
+    /// Returns a manager on another source, such as `testing::FakeApi` (feature `test-util`).
     pub fn builder_with_source(source: impl Source) -> Builder {
         Builder { source: Arc::new(source), config: Config::default(), transform: None }
     }
 
-    /// A consumer of this name, without kinds at first.
+    /// Returns a consumer of this name, without kinds at first.
     ///
     /// # Errors
     /// [`Error::DuplicateName`] while another of this name is alive, [`Error::ShutDown`] after the end of
@@ -73,7 +69,7 @@ impl WatchManager {
         Registrar::register(&self.control, &self.alive, name, EventQueue::default())
     }
 
-    /// A consumer that is given every change of every object in order, and not only the latest: for audit logs and
+    /// Returns a consumer that is given every change of every object in order, and not only the latest: for audit logs and
     /// replication. If more than `bound` of the queued changes of a kind have a later one of the same object behind
     /// them, the changes of each object are merged after all, and
     /// [`EventKind::Lagged`](crate::EventKind::Lagged) is delivered in front of them. No delete and no last state is
@@ -86,7 +82,7 @@ impl WatchManager {
         Registrar::register(&self.control, &self.alive, name, EventQueue::ordered(bound))
     }
 
-    /// The objects of a kind that some registrar asked for, from the moment it did. Reading never starts a watch.
+    /// Returns the objects of a kind that some registrar asked for, from the moment it did. Reading never starts a watch.
     ///
     /// If the kind is only asked for with field selectors, these are the objects of the first selector in alphabetical
     /// order; [`WatchHandle::store`](crate::WatchHandle::store) is the one of an interest.
@@ -94,22 +90,22 @@ impl WatchManager {
         self.control.stores().of_kind(gvk).into_iter().next()
     }
 
-    /// The state of a kind that some registrar asked for.
+    /// Returns the state of a kind that some registrar asked for.
     pub fn status(&self, gvk: &GroupVersionKind) -> Option<GvkStatus> {
         self.store(gvk).map(|store| store.status())
     }
 
-    /// The state of a kind with its time, failed attempts and last sign of life.
+    /// Returns the state of a kind with its time, failed attempts and last sign of life.
     pub fn kind_status(&self, gvk: &GroupVersionKind) -> Option<KindStatus> {
         self.store(gvk).map(|store| store.kind_status())
     }
 
-    /// The kinds that registrars ask for, sorted by group, version and kind.
+    /// Returns the kinds that registrars ask for, sorted by group, version and kind.
     pub fn watched(&self) -> Vec<GroupVersionKind> {
         self.control.intended()
     }
 
-    /// The registrars by name with their backlogs: a registrar that stopped reading has an old one.
+    /// Returns the registrars by name with their backlogs: a registrar that stopped reading has an old one.
     pub fn backlogs(&self) -> Vec<(Arc<str>, BacklogStats)> {
         self.control.registrars().into_iter().map(|(name, queue)| (name, queue.stats())).collect()
     }
@@ -132,7 +128,14 @@ impl WatchManager {
         }
     }
 
-    /// Waits until the stores of these kinds are synced, those of their field selectors too. Cancel-safe.
+    /// Waits until the stores of these kinds are synced, those of their field selectors too.
+    ///
+    /// # Guarantees
+    /// - It is cancel-safe, and any number of callers may wait.
+    /// - Each store was synced at some time during the call; one that has synced early may list again meanwhile.
+    ///
+    /// # Assumptions
+    /// The driver runs. There is no deadline: a kind that is not served is not synced until it is.
     ///
     /// # Errors
     /// [`Error::Closed`] if no registrar asks for one of them, or the last one leaves it.
@@ -163,11 +166,6 @@ impl WatchManager {
     pub fn flush(&self) {
         self.control.flush();
     }
-
-    /// Ends the driver. Streams deliver what is queued, then end.
-    pub fn shutdown(&self) {
-        self.control.end();
-    }
 }
 
 // === impl Builder ===
@@ -191,7 +189,7 @@ impl Builder {
         self
     }
 
-    /// The events of one interest, without registrars and without a driver to spawn: for a kind, or a single object,
+    /// Returns the events of one interest, without registrars and without a driver to run: for a kind, or a single object,
     /// that one consumer watches for as long as it lives. The manager behind the stream shares nothing with others, so
     /// the selectors of `interest` are the server's in any case.
     ///
@@ -227,20 +225,23 @@ impl Builder {
         if let Some(registrar) = &registrar {
             let _ = registrar.add(interest);
         }
-        let work = stream::unfold((registrar, driver), async |(registrar, mut driver)| {
-            let mut registrar = registrar?;
-            let event = tokio::select! {
-                biased;
-                event = registrar.next() => event,
-                () = &mut driver => None,
-            }?;
-            Some((event, (Some(registrar), driver)))
-        });
+        let work = stream::unfold(
+            (registrar, driver),
+            async |(registrar, mut driver): (Option<Registrar>, WatchDriver)| {
+                let mut registrar = registrar?;
+                let event = tokio::select! {
+                    biased;
+                    event = registrar.next() => event,
+                    () = &mut driver.0 => None,
+                }?;
+                Some((event, (Some(registrar), driver)))
+            },
+        );
         work.boxed()
     }
 
-    /// The manager, and the driver to spawn. Nothing happens until the driver is polled.
-    pub fn build(self) -> (WatchManager, Driver) {
+    /// Returns the manager, and the driver to run. Nothing is requested until the driver runs.
+    pub fn build(self) -> (WatchManager, WatchDriver) {
         let control = Arc::new(Control::default());
         let alive = Arc::new(Alive::new(&control));
         let config = self.config.bounded();
@@ -251,23 +252,32 @@ impl Builder {
             recovered: Arc::new(Notify::new()),
         };
         let run = Run::new(Arc::clone(&control), shared, self.transform);
-        (WatchManager { control, alive }, Driver(run.drive().boxed()))
+        (WatchManager { control, alive }, WatchDriver(Box::pin(run.drive())))
     }
 }
 
-// === impl Driver ===
+// === impl WatchDriver ===
 
-impl Driver {
-    /// Runs until `shutdown` is cancelled, or the driver ends by itself.
+impl WatchDriver {
+    /// Lists, watches and delivers until `shutdown` is cancelled, or until all managers and registrars are dropped.
+    ///
+    /// # Guarantees
+    /// - It spawns nothing. It returns with the next poll after the cancellation, and waits for no request: watches and requests
+    ///   in flight are dropped.
+    /// - Dropping the future at any point has the same effect as the cancellation.
+    /// - Afterwards no call hangs: streams deliver what is queued, then end; stores are empty and [`Closed`]; waits return
+    ///   [`NotReadyError::ShutDown`] or [`Error::Closed`]; no registrar can be made.
+    ///
+    /// # Assumptions
+    /// It runs on a tokio runtime with time enabled, and for a [`KubeSource`] also with I/O. It is polled without long breaks:
+    /// timeouts and the age of a kind's last contact count the time in which it is not.
+    ///
+    /// # Panics
+    /// If the function of [`Builder::transform`] panics.
+    ///
+    /// [`Closed`]: crate::GvkStatus::Closed
+    /// [`NotReadyError::ShutDown`]: crate::NotReadyError::ShutDown
     pub async fn run(self, shutdown: CancellationToken) {
-        shutdown.run_until_cancelled_owned(self).await;
-    }
-}
-
-impl Future for Driver {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.poll_unpin(context)
+        shutdown.run_until_cancelled_owned(self.0).await;
     }
 }

@@ -85,17 +85,17 @@ impl Keep {
 // === impl ObjectKey ===
 
 impl ObjectKey {
-    /// `namespace` is `None` for a cluster-scoped object.
+    /// Creates a key; `namespace` is `None` for a cluster-scoped object.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         Self { namespace: namespace.unwrap_or_default().into(), name: name.into() }
     }
 
-    /// The namespace, or `None` for a cluster-scoped object.
+    /// Returns the namespace, or `None` for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
         (!self.namespace.is_empty()).then_some(&*self.namespace)
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -146,44 +146,44 @@ impl WatchedObject {
         })
     }
 
-    /// The kind of the watch that brought this object.
+    /// Returns the kind of the watch that brought this object.
     pub fn gvk(&self) -> &GroupVersionKind {
         &self.gvk
     }
 
-    /// Namespace and name.
+    /// Returns namespace and name.
     pub fn key(&self) -> &ObjectKey {
         &self.key
     }
 
-    /// Namespace and name, to be kept without a copy.
+    /// Returns namespace and name, shared with the object.
     pub fn shared_key(&self) -> Arc<ObjectKey> {
         Arc::clone(&self.key)
     }
 
-    /// `metadata.name`.
+    /// Returns `metadata.name`.
     pub fn name(&self) -> &str {
         self.key.name()
     }
 
-    /// `metadata.namespace`; `None` for a cluster-scoped object.
+    /// Returns `metadata.namespace`; `None` for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
         self.key.namespace()
     }
 
-    /// `metadata.uid`; empty if the server sent none.
+    /// Returns `metadata.uid`; empty if the server sent none.
     pub fn uid(&self) -> &str {
         let place = || self.text(self.places.uid).unwrap_or_default();
         self.escaped.as_ref().map_or_else(place, |escaped| &escaped.uid)
     }
 
-    /// `metadata.resourceVersion`: compare it for equality only.
+    /// Returns `metadata.resourceVersion`, to be compared for equality only.
     pub fn resource_version(&self) -> &str {
         let place = || self.text(self.places.resource_version).unwrap_or_default();
         self.escaped.as_ref().map_or_else(place, |escaped| &escaped.resource_version)
     }
 
-    /// `metadata.generation`, which the server increments when the specification changes.
+    /// Returns `metadata.generation`, which the server increments when the specification changes.
     pub fn generation(&self) -> Option<i64> {
         (self.generation != 0).then_some(self.generation)
     }
@@ -198,7 +198,7 @@ impl WatchedObject {
         self.partial
     }
 
-    /// The labels. Reads their text; parses nothing else.
+    /// Returns the labels. Reads their text; parses nothing else.
     pub fn labels(&self) -> BTreeMap<Cow<'_, str>, Cow<'_, str>> {
         let labels = self.text(self.places.labels).and_then(|text| Fields::parse(text).ok());
         labels.into_iter().flat_map(Fields::strings).collect()
@@ -209,7 +209,7 @@ impl WatchedObject {
         labels::satisfy(self.text(self.places.labels).unwrap_or_default(), requirements)
     }
 
-    /// The annotations. Reads the text of the metadata; parses nothing else.
+    /// Returns the annotations. Reads the text of the metadata; parses nothing else.
     pub fn annotations(&self) -> BTreeMap<Cow<'_, str>, Cow<'_, str>> {
         let annotations = || {
             let metadata = Fields::parse(self.text(self.places.metadata)?).ok()?;
@@ -222,7 +222,7 @@ impl WatchedObject {
         self.json.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
-    /// All metadata, parsed on each call and not kept.
+    /// Returns all metadata, parsed on each call and not kept.
     ///
     /// A field of a type that Kubernetes does not allow (no API server sends one) leaves everything but the
     /// identity empty; [`parse`](Self::parse) returns the error.
@@ -244,13 +244,13 @@ impl WatchedObject {
             && (Arc::ptr_eq(&self.gvk, &other.gvk) || self.gvk == other.gvk)
     }
 
-    /// The complete compact JSON text, `apiVersion` and `kind` first. With [`Config::identities_only`](crate::Config::identities_only)
+    /// Returns the complete compact JSON text, `apiVersion` and `kind` first. With [`Config::identities_only`](crate::Config::identities_only)
     /// it has only uid, version and labels.
     pub fn json(&self) -> &str {
         &self.json
     }
 
-    /// The object as a `K`: a type of `k8s_openapi`, a derived custom resource, or any part of the object.
+    /// Returns the object as a `K`: a type of `k8s_openapi`, a derived custom resource, or any part of the object.
     ///
     /// # Errors
     /// When the object does not have the shape of `K`.
@@ -258,7 +258,7 @@ impl WatchedObject {
         serde_json::from_str(&self.json)
     }
 
-    /// The object as a tree, complete with `apiVersion` and `kind`.
+    /// Returns the object as a tree, complete with `apiVersion` and `kind`.
     ///
     /// # Errors
     /// When the object is nested deeper than `serde_json` parses (128 levels).
@@ -266,7 +266,7 @@ impl WatchedObject {
         self.parse()
     }
 
-    /// The object as kube's dynamic type.
+    /// Returns the object as kube's dynamic type.
     ///
     /// # Errors
     /// As [`to_value`](Self::to_value).

@@ -10,7 +10,7 @@ use kube::core::GroupVersionKind;
 use tokio::sync::{Notify, watch};
 
 use crate::backlog::{Backlog, BacklogStats};
-use crate::error::{Error, NotReady};
+use crate::error::{Error, NotReadyError};
 use crate::event::{GvkStatus, WatchEvent};
 use crate::intents::{Epoch, Gvk, Stay};
 use crate::ready::WatchReadiness;
@@ -128,12 +128,20 @@ impl EventQueue {
     }
 
     /// Waits until the snapshot of this stay of the kind is queued.
-    pub(crate) async fn wait_synced(&self, gvk: &GroupVersionKind, epoch: Epoch) -> Result<(), NotReady> {
+    pub(crate) async fn wait_synced(
+        &self,
+        gvk: &GroupVersionKind,
+        epoch: Epoch,
+    ) -> Result<(), NotReadyError> {
         self.wait_in(gvk, epoch, |backlog| backlog.is_synced(gvk)).await
     }
 
     /// Waits until the reader has worked through the snapshot of this stay of the kind.
-    pub(crate) async fn wait_consumed(&self, gvk: &GroupVersionKind, epoch: Epoch) -> Result<(), NotReady> {
+    pub(crate) async fn wait_consumed(
+        &self,
+        gvk: &GroupVersionKind,
+        epoch: Epoch,
+    ) -> Result<(), NotReadyError> {
         self.wait_in(gvk, epoch, |backlog| backlog.is_consumed(gvk)).await
     }
 
@@ -143,13 +151,13 @@ impl EventQueue {
         gvk: &GroupVersionKind,
         epoch: Epoch,
         accept: impl Fn(&Backlog) -> bool,
-    ) -> Result<(), NotReady> {
+    ) -> Result<(), NotReadyError> {
         let look = |backlog: &Backlog| match backlog.epoch(gvk) {
             Some(now) if now == epoch => accept(backlog).then_some(Ok(())),
-            _ => Some(Err(NotReady::Removed { kind: gvk.kind.clone() })),
+            _ => Some(Err(NotReadyError::Removed { kind: gvk.kind.clone() })),
         };
         let reached = self.wait_for(look, |reached| reached);
-        reached.await.unwrap_or(Err(NotReady::ShutDown))
+        reached.await.unwrap_or(Err(NotReadyError::ShutDown))
     }
 
     pub(crate) fn status(&self, gvk: &GroupVersionKind) -> Option<GvkStatus> {

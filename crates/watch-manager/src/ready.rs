@@ -24,24 +24,24 @@ impl WatchReadiness {
         Self { waiting, closed: backlog.has_ended() }
     }
 
-    /// Every kind is ready. True for a registrar without kinds, and never after the end of the driver.
+    /// Returns true if every kind is ready, also if there is none. Never after the end of the driver.
     pub fn is_ready(&self) -> bool {
         self.waiting.is_empty() && !self.closed
     }
 
-    /// The driver has ended: nothing is watched any more, and every kind is [`GvkStatus::Closed`].
+    /// Returns true if the driver has ended: nothing is watched any more, and every kind is [`GvkStatus::Closed`].
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Every kind is ready, or waits for an administrator, or is not served: nothing is being listed. Never after the end of
+    /// Returns true if every kind is ready, or waits for an administrator, or is not served: nothing is being listed. Never after the end of
     /// the driver.
     pub fn is_settled(&self) -> bool {
         !self.closed
             && self.waiting.iter().all(|(_, status)| status.is_stuck() || *status == GvkStatus::Pending)
     }
 
-    /// The kinds that are not ready, by group, version and kind.
+    /// Returns the kinds that are not ready, by group, version and kind.
     pub fn waiting(&self) -> &[(GroupVersionKind, GvkStatus)] {
         &self.waiting
     }

@@ -13,7 +13,7 @@
 //! # api.serve(&lamps, "lamps");
 //! # api.apply(&lamps, serde_json::json!({"metadata": {"name": "desk"}}));
 //! # let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
-//! # let driver = tokio::spawn(driver);
+//! # let driver = tokio::spawn(driver.run(Default::default()));
 //! let registrar = manager.registrar("controller")?;
 //! registrar.replace([lamps]);
 //! let outcomes = reconcile_kinds(&registrar, ReconcileConfig::default(), async |key, object| {
@@ -95,10 +95,19 @@ impl Default for ReconcileConfig {
 /// delete. Kinds may be added and removed meanwhile; an object of a removed kind is not retried, and is not reported if it
 /// is deleted before the kind is added again.
 ///
-/// Reconciliations run while the stream is polled, and it yields the outcome of each. It ends when the registrar is
-/// dropped, or the driver has ended, and nothing is under way. Dropping it drops the reconciliations under way. It takes
-/// the events of the registrar: no other reader may. [`WatchHandle::consumed`](crate::WatchHandle::consumed) then means
-/// that the objects were taken in, not that they were reconciled.
+/// Returns the outcomes. Reconciliations run while that stream is polled.
+///
+/// # Guarantees
+/// - An object has at most one reconciliation under way, and the config bounds their number. A change meanwhile is reconciled after
+///   it, once.
+/// - After an error the object is reconciled again, with growing delays, until it succeeds or its kind is removed.
+/// - The stream ends when the registrar is dropped, or the driver has ended, and nothing is under way. Dropping it drops the
+///   reconciliations under way.
+///
+/// # Assumptions
+/// - It takes the events of the registrar: no other reader may. [`WatchHandle::consumed`](crate::WatchHandle::consumed) then means
+///   that the objects were taken in, not that they were reconciled.
+/// - `reconcile` ends, or is idempotent when it is dropped: there is no deadline for it.
 pub fn reconcile_kinds<F, Fut, E>(
     registrar: &Registrar,
     config: ReconcileConfig,

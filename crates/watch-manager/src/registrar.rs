@@ -48,7 +48,7 @@ impl Registrar {
         Ok(Self { id, name, queue, control: Arc::clone(control), _alive: Arc::clone(alive) })
     }
 
-    /// The name it was made with.
+    /// Returns the name it was made with.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -57,7 +57,7 @@ impl Registrar {
     /// already; in another scope, the kind starts again.
     ///
     /// When the driver has ended, the handle reports that: its store is closed, and its waits end with
-    /// [`NotReady::ShutDown`](crate::NotReady::ShutDown).
+    /// [`NotReadyError::ShutDown`](crate::NotReadyError::ShutDown).
     pub fn add(&self, interest: impl Into<Interest>) -> WatchHandle {
         let (gvk, scope) = interest.into().into_parts();
         let gvk = Arc::new(gvk);
@@ -75,7 +75,7 @@ impl Registrar {
     }
 
     /// Removes a kind. When this returns, no event of it is delivered any more, not even one that was
-    /// queued; no deletes are made up for its objects. Whether it was asked for.
+    /// queued; no deletes are made up for its objects. Returns true if it was asked for.
     pub fn remove(&self, gvk: &GroupVersionKind) -> bool {
         let removed = self.queue.change(|backlog| backlog.unwant(gvk));
         if removed {
@@ -110,32 +110,39 @@ impl Registrar {
         self.handle(gvk)
     }
 
-    /// The handle of a kind; `None` if it is not asked for.
+    /// Returns the handle of a kind; `None` if it is not asked for.
     pub fn handle(&self, gvk: &GroupVersionKind) -> Option<WatchHandle> {
         let (key, epoch) = self.queue.look(|backlog| backlog.stay(gvk))?;
         let (queue, stores) = (Arc::clone(&self.queue), Arc::clone(self.control.stores()));
         Some(WatchHandle::new(key, epoch, queue, stores))
     }
 
-    /// The state of a kind; `None` if it is not asked for.
+    /// Returns the state of a kind; `None` if it is not asked for.
     pub fn status(&self, gvk: &GroupVersionKind) -> Option<GvkStatus> {
         self.queue.status(gvk)
     }
 
-    /// The kinds that are not completely queued yet.
+    /// Returns the kinds that are not completely queued yet.
     pub fn readiness(&self) -> WatchReadiness {
         self.queue.readiness()
     }
 
-    /// The size and age of the undelivered events.
+    /// Returns the size and age of the undelivered events.
     pub fn backlog(&self) -> BacklogStats {
         self.queue.stats()
     }
 
-    /// Waits until `accept` returns true, for instance [`WatchReadiness::is_ready`]. No lock is held while it runs. Cancel-safe.
+    /// Waits until `accept` returns true, for instance [`WatchReadiness::is_ready`], and returns what it has accepted.
+    ///
+    /// # Guarantees
+    /// - It is cancel-safe, and any number of callers may wait.
+    /// - `accept` is called at once, and again after changes. No lock is held while it runs.
+    ///
+    /// # Assumptions
+    /// The driver runs. There is no deadline: a kind that is not served keeps [`WatchReadiness::is_ready`] false until it is.
     ///
     /// # Errors
-    /// [`Error::ShutDown`] when the driver ends before.
+    /// [`Error::ShutDown`] when the driver ends before `accept` has returned true.
     pub async fn wait_until(
         &self,
         accept: impl Fn(&WatchReadiness) -> bool,
@@ -143,19 +150,28 @@ impl Registrar {
         self.queue.wait_until(accept).await
     }
 
-    /// The next event; `None` when the driver has ended and every event was delivered. Cancel-safe: an event
-    /// is removed from the backlog in the moment in which it is returned.
+    /// Waits for the next event and returns it; `None` when the driver has ended and every event was delivered.
+    ///
+    /// # Guarantees
+    /// - It is cancel-safe: an event is removed from the backlog in the moment in which it is returned.
+    /// - The events of a kind begin with a snapshot, then follow the changes: no gap, nothing old after new. No event of a kind is
+    ///   returned after [`remove`](Self::remove).
+    /// - The call reports that the events before it have been worked through; see
+    ///   [`WatchHandle::consumed`](crate::WatchHandle::consumed).
     pub async fn next(&mut self) -> Option<WatchEvent> {
         self.queue.next().await
     }
 
-    /// Waits for an event, and returns it with those queued behind it, at most `limit`; empty at the end. Cheaper
-    /// than [`next`](Self::next) for a consumer that publishes after a batch. Cancel-safe.
+    /// Waits for an event, and returns it with those queued behind it, at most `limit` but at least one; empty at the end. Cheaper
+    /// than [`next`](Self::next) for a consumer that publishes after a batch.
+    ///
+    /// # Guarantees
+    /// As [`next`](Self::next). It waits only for the first event.
     pub async fn next_batch(&mut self, limit: usize) -> Vec<WatchEvent> {
         self.queue.next_batch(limit).await
     }
 
-    /// The events as a stream, which can be polled while the kinds are changed. It ends with the registrar. Several
+    /// Returns the events as a stream, which can be polled while the kinds are changed. It ends with the registrar. Several
     /// streams of a registrar share its events; each event goes to one.
     pub fn events(&self) -> impl Stream<Item = WatchEvent> + Send + Unpin + use<> {
         let events = stream::unfold(Arc::clone(&self.queue), async |queue| {

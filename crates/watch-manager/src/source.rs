@@ -30,13 +30,17 @@ pub trait Source: Send + Sync + 'static {
         freshness: Freshness,
     ) -> BoxFuture<'a, Result<Served, SourceError>>;
 
-    /// One page of the objects, as recent as the server has them.
-    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>>;
+    /// Returns one page of the objects, as recent as the server has them.
+    fn list<'a>(
+        &'a self,
+        target: &'a WatchTarget,
+        page: &'a Page,
+    ) -> BoxFuture<'a, Result<Listed, SourceError>>;
 
-    /// The changes after `version`. The server closes the watch after `timeout`.
+    /// Opens a watch of the changes after `version`. The server closes it after `timeout`.
     fn watch<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WatchTarget,
         version: &'a str,
         timeout: Duration,
     ) -> BoxFuture<'a, Result<SourceEvents, SourceError>>;
@@ -67,7 +71,7 @@ pub struct Served {
 /// The objects that are listed and watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Target {
+pub struct WatchTarget {
     /// The plural, group and version.
     pub resource: ApiResource,
     /// The namespace; `None` for all.
@@ -167,16 +171,16 @@ impl SourceError {
 // === impl Served ===
 
 impl Served {
-    /// A kind that can be listed and watched.
+    /// Describes a kind that can be listed and watched.
     pub fn new(resource: ApiResource, namespaced: bool) -> Self {
         Self { resource, namespaced, missing: None }
     }
 }
 
-// === impl Target ===
+// === impl WatchTarget ===
 
-impl Target {
-    /// All objects in all namespaces.
+impl WatchTarget {
+    /// Selects all objects in all namespaces.
     pub fn all(resource: ApiResource) -> Self {
         Self { resource, namespace: None, selection: Selection::default() }
     }
@@ -185,7 +189,7 @@ impl Target {
 // === impl Page ===
 
 impl Page {
-    /// The first page of at most `limit` objects.
+    /// Requests the first page of at most `limit` objects.
     pub fn first(limit: Option<u32>) -> Self {
         Self { limit, continue_token: None }
     }
@@ -194,7 +198,7 @@ impl Page {
 // === impl Listed ===
 
 impl Listed {
-    /// The last page of a list.
+    /// Creates the last page of a list.
     pub fn last(items: Vec<Box<RawValue>>, resource_version: impl Into<String>) -> Self {
         Self { items, resource_version: resource_version.into(), continue_token: None }
     }

@@ -24,7 +24,7 @@ use self::cursor::Cursor;
 use self::fault::{Failed, Faults};
 use self::kind::Kind;
 use crate::event::Verb;
-use crate::source::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvents, Target};
+use crate::source::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvents, WatchTarget};
 
 pub use self::fault::{Fault, SourceCall};
 
@@ -54,7 +54,7 @@ struct State {
 // === impl FakeApi: kinds and objects ===
 
 impl FakeApi {
-    /// A server that serves nothing.
+    /// Returns a server that serves nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -151,12 +151,12 @@ impl FakeApi {
 // === impl FakeApi: faults ===
 
 impl FakeApi {
-    /// The next such request for `gvk` fails; repeated calls queue.
+    /// Makes the next such request for `gvk` fail; repeated calls queue.
     pub fn fail_next(&self, gvk: &GroupVersionKind, call: impl Into<SourceCall>, fault: Fault) {
         self.lock().faults.entry((gvk.clone(), call.into())).or_default().once.push_back(fault);
     }
 
-    /// Every such request for `gvk` fails, until [`heal`](Self::heal).
+    /// Makes every such request for `gvk` fail, until [`heal`](Self::heal).
     pub fn fail_always(&self, gvk: &GroupVersionKind, call: impl Into<SourceCall>, fault: Fault) {
         self.lock().faults.entry((gvk.clone(), call.into())).or_default().always = Some(fault);
     }
@@ -199,17 +199,17 @@ impl FakeApi {
 // === impl FakeApi: counts ===
 
 impl FakeApi {
-    /// The number of such requests for `gvk`.
+    /// Returns the number of such requests for `gvk`.
     pub fn calls(&self, gvk: &GroupVersionKind, call: impl Into<SourceCall>) -> usize {
         self.lock().calls.get(&(gvk.clone(), call.into())).copied().unwrap_or_default()
     }
 
-    /// The number of open watches, of all kinds.
+    /// Returns the number of open watches, of all kinds.
     pub fn open_watches(&self) -> usize {
         self.lock().open_watches
     }
 
-    /// The largest number of requests that were in flight at once.
+    /// Returns the largest number of requests that were in flight at once.
     pub fn most_in_flight(&self) -> usize {
         self.lock().most_in_flight
     }
@@ -257,7 +257,7 @@ impl FakeApi {
     /// Opens a watch, with a fault or without.
     fn open(
         &self,
-        target: &Target,
+        target: &WatchTarget,
         version: &str,
         timeout: Duration,
         fault: Option<Fault>,
@@ -272,7 +272,7 @@ impl FakeApi {
 }
 
 impl FakeApi {
-    async fn list_or_fail(&self, target: &Target, page: &Page) -> Result<Listed, Failed> {
+    async fn list_or_fail(&self, target: &WatchTarget, page: &Page) -> Result<Listed, Failed> {
         if let Some(fault) = self.request(&gvk_of(&target.resource), Verb::List).await {
             return Err(Failed::ByOrder(fault));
         }
@@ -282,7 +282,7 @@ impl FakeApi {
 
     async fn watch_or_fail(
         &self,
-        target: &Target,
+        target: &WatchTarget,
         version: &str,
         timeout: Duration,
     ) -> Result<SourceEvents, Failed> {
@@ -309,13 +309,17 @@ impl Source for FakeApi {
         .boxed()
     }
 
-    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>> {
+    fn list<'a>(
+        &'a self,
+        target: &'a WatchTarget,
+        page: &'a Page,
+    ) -> BoxFuture<'a, Result<Listed, SourceError>> {
         async move { Ok(self.list_or_fail(target, page).await?) }.boxed()
     }
 
     fn watch<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WatchTarget,
         version: &'a str,
         timeout: Duration,
     ) -> BoxFuture<'a, Result<SourceEvents, SourceError>> {

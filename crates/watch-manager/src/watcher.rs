@@ -201,7 +201,7 @@ impl Watcher {
 // === impl Watcher: requests ===
 
 impl Watcher {
-    /// The request of an action; `None` if it is none.
+    /// Returns the request of an action; `None` for an action without a request.
     fn ask(&self, action: Action) -> Option<BoxFuture<'static, Asked>> {
         let source = Arc::clone(&self.shared.source);
         match action {

@@ -13,7 +13,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Event, Subscriber};
 use watch_manager::testing::FakeApi;
-use watch_manager::{GroupVersionKind, WatchManager};
+use watch_manager::{CancellationToken, GroupVersionKind, WatchManager};
 
 /// Collects the fields of the spans `watch`, and the text of all events.
 #[derive(Default, Clone)]
@@ -60,7 +60,7 @@ async fn each_watch_has_a_span_with_its_kind_and_no_object_is_logged() {
     let gvk = |kind| GroupVersionKind::gvk("example.com", "v1", kind);
     let api = FakeApi::new();
     let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     for kind in ["A", "B"] {
         api.serve(&gvk(kind), "things");
         let secret = json!({"metadata": {"name": "x"}, "data": {"password": "hunter2"}});

@@ -15,7 +15,9 @@ use kube::api::{Api, DynamicObject};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
 use watch_manager::controller::reconcile_on;
-use watch_manager::{GroupVersionKind, Interest, Registrar, StoreHandle, WatchManager, WatchedObject};
+use watch_manager::{
+    CancellationToken, GroupVersionKind, Interest, Registrar, StoreHandle, WatchManager, WatchedObject,
+};
 
 use crate::claim;
 use crate::contract::{self, Failure, Infrastructure};
@@ -57,7 +59,7 @@ pub(crate) fn declaration(namespace: &str) -> Declaration {
 pub(crate) async fn run(cluster: Cluster) -> Result<()> {
     let (watches, driver) = WatchManager::builder(cluster.client.clone()).build();
     tokio::select! {
-        () = driver => Err(anyhow!("the watches have ended")),
+        () = driver.run(CancellationToken::new()) => Err(anyhow!("the watches have ended")),
         ended = control(cluster, watches) => ended,
     }
 }

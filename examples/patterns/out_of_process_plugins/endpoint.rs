@@ -211,7 +211,7 @@ mod tests {
     use std::sync::atomic::AtomicU32;
 
     use admission_server::{Answer as Response, Body as Received, Routes, Server, ServingCertificate};
-    use admission_server::{Shutdown, Tls, TlsOptions};
+    use admission_server::{CancellationToken, Tls, TlsOptions};
     use base64::prelude::{BASE64_STANDARD, Engine};
     use futures::FutureExt;
     use futures::future::BoxFuture;
@@ -248,7 +248,7 @@ mod tests {
         extension.spec.ca_bundle = Some(BASE64_STANDARD.encode(&certificate.authority));
         let server = Server::new(listener, PlugIn(Arc::clone(&version)));
         let server = server.with_tls(Tls::new(&certificate, TlsOptions::default()).unwrap());
-        let serving = tokio::spawn(server.run(Shutdown::default()));
+        let serving = tokio::spawn(server.run(CancellationToken::new()));
         let (identity, question) = (certificates::stranger().unwrap(), Question::new("a", 2));
         let discover =
             async |extension: &Extension| Endpoint::discover(extension, &identity, Arc::default()).await;

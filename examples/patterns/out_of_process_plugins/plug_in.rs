@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use admission_server::{Answer, Body, Routes, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
+use admission_server::{Answer, Body, Routes, Server, ServingCertificate, Tls, TlsOptions};
 use anyhow::{Context, Result, bail};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use controller_declaration::{Declaration, DeclaredAccess};
@@ -47,8 +47,7 @@ pub(crate) async fn run(cluster: Cluster, name: &str, versions: &[String]) -> Re
     let endpoint = format!("https://{}", listener.local_addr()?);
     let (open, gate) = watch::channel(name != "gate");
     let plug_in = PlugIn { name: name.to_owned(), versions: versions.to_vec(), gate };
-    let shutdown = Shutdown { drain: cluster.shutdown.clone(), ..Shutdown::default() };
-    let serving = Server::new(listener, plug_in).with_tls(tls).run(shutdown);
+    let serving = Server::new(listener, plug_in).with_tls(tls).run(cluster.shutdown.clone());
     let bundle = BASE64_STANDARD.encode(&certificate.authority);
     let registering = async {
         keep_registered(&cluster, name, &endpoint, &bundle).await?;

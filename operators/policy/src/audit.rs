@@ -122,7 +122,7 @@ impl Audit {
         match auditor {
             Ok(auditor) => tokio::select! {
                 () = auditor.run() => tracing::debug!("the audit has ended"),
-                () = driver => tracing::debug!("the watches of the audit have ended"),
+                () = driver.run(CancellationToken::new()) => tracing::debug!("the watches of the audit have ended"),
             },
             Err(error) => tracing::error!(%error, "the audit cannot begin"),
         }

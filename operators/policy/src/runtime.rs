@@ -9,6 +9,7 @@ mod gatekeeper_flags;
 mod health_routes;
 mod metrics;
 mod migrate;
+mod shutdown;
 mod standalone;
 mod status_page;
 mod supervisor;

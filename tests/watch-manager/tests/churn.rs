@@ -80,8 +80,9 @@ async fn every_view_is_a_fresh_list_at_the_end() {
         Options::default().api_server_flag("--etcd-compaction-interval=5s").start().await.unwrap();
     let client = plane.client().unwrap();
     define(&client, 0).await;
+    let shutdown = CancellationToken::new();
     let (manager, driver) = WatchManager::builder(client.clone()).build();
-    let driver = tokio::spawn(driver);
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let (stop, truth) = (CancellationToken::new(), watch::Sender::new(None));
     let mut readers = JoinSet::new();
     for seed in 0..3 {
@@ -95,7 +96,7 @@ async fn every_view_is_a_fresh_list_at_the_end() {
     mark(&client).await;
     truth.send_replace(Some(list(&client).await));
     readers.join_all().await;
-    manager.shutdown();
+    shutdown.cancel();
     driver.await.unwrap();
 }
 

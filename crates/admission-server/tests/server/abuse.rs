@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use admission_server::{HealthRoutes, Limits, Server, Shutdown};
+use admission_server::{CancellationToken, HealthRoutes, Limits, Server};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use http_body_util::{BodyExt, Empty, StreamBody};
@@ -46,7 +46,7 @@ async fn silent_sockets_on_the_health_port_do_not_fail_liveness() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = Server::new(listener, HealthRoutes::new(|| Ok(()))).with_limits(Limits::health());
-    let shutdown = Shutdown::default();
+    let shutdown = CancellationToken::new();
     tokio::spawn(server.run(shutdown.clone()));
     let mut silent = Vec::new();
     for _ in 0..1_100 {
@@ -58,7 +58,7 @@ async fn silent_sockets_on_the_health_port_do_not_fail_liveness() {
     let request = Request::get("/healthz").header("host", "a").body(Empty::<Bytes>::new()).unwrap();
     let answer = timeout(PATIENCE, sender.send_request(request)).await.unwrap().unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
-    shutdown.drain.cancel();
+    shutdown.cancel();
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission_server::{
-    AdmissionRoutes, Limits, Routes, Server, ServingCertificate, Shutdown, Tls, TlsOptions, mutate, validate,
+    AdmissionRoutes, CancellationToken, Limits, Routes, Server, ServingCertificate, Tls, TlsOptions, mutate,
+    validate,
 };
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
@@ -28,7 +29,7 @@ pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) certificate: ServingCertificate,
     pub(crate) tls: Tls,
-    pub(crate) shutdown: Shutdown,
+    pub(crate) shutdown: CancellationToken,
     pub(crate) server: JoinHandle<()>,
 }
 
@@ -72,7 +73,7 @@ pub(crate) async fn start_with(limits: Limits, options: TlsOptions, routes: impl
     let tls = Tls::new(&certificate, options).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let shutdown = Shutdown::default();
+    let shutdown = CancellationToken::new();
     let server = Server::new(listener, routes).with_tls(tls.clone()).with_limits(limits);
     let server = tokio::spawn(server.run(shutdown.clone()));
     Running { address, certificate, tls, shutdown, server }

@@ -14,7 +14,7 @@ use kube::{Client, Error};
 use serde_json::value::RawValue;
 
 use super::discovery::DiscoveryCache;
-use super::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvents, Target};
+use super::{Freshness, Listed, Page, Served, Source, SourceError, SourceEvents, WatchTarget};
 use crate::event::Verb;
 use crate::interest::Selection;
 
@@ -75,7 +75,11 @@ impl Source for KubeSource {
         .boxed()
     }
 
-    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>> {
+    fn list<'a>(
+        &'a self,
+        target: &'a WatchTarget,
+        page: &'a Page,
+    ) -> BoxFuture<'a, Result<Listed, SourceError>> {
         async move {
             let params = list_params(&target.selection, page);
             let endpoint = endpoint(target);
@@ -96,7 +100,7 @@ impl Source for KubeSource {
 
     fn watch<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WatchTarget,
         version: &'a str,
         timeout: Duration,
     ) -> BoxFuture<'a, Result<SourceEvents, SourceError>> {
@@ -114,7 +118,7 @@ impl Source for KubeSource {
     }
 }
 
-fn endpoint(target: &Target) -> Request {
+fn endpoint(target: &WatchTarget) -> Request {
     Request::new(DynamicObject::url_path(&target.resource, target.namespace.as_deref()))
 }
 

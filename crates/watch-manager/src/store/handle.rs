@@ -52,13 +52,13 @@ impl StoreHandle {
         Self { shared: Arc::new(Shared { store, changed: watch::Sender::new(()) }) }
     }
 
-    /// The object of this name; `namespace` is `None` for a cluster-scoped kind.
+    /// Returns the object of this name; `namespace` is `None` for a cluster-scoped kind.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Arc<WatchedObject>> {
         let key = ObjectKey::new(namespace, name);
         self.read().get(&key).map(Arc::clone)
     }
 
-    /// The object that kube-runtime's reference names.
+    /// Returns the object that kube-runtime's reference names.
     #[cfg(feature = "runtime")]
     pub fn get_ref<K: kube::runtime::reflector::Lookup>(
         &self,
@@ -67,37 +67,37 @@ impl StoreHandle {
         self.get(reference.namespace.as_deref(), &reference.name)
     }
 
-    /// An object that satisfies the predicate. Stops at the first. No lock is held meanwhile: the predicate may take long, or
+    /// Returns an object that satisfies the predicate. Stops at the first. No lock is held meanwhile: the predicate may take long, or
     /// read this store.
     pub fn find(&self, predicate: impl Fn(&WatchedObject) -> bool) -> Option<Arc<WatchedObject>> {
         self.state().into_iter().find(|object| predicate(object))
     }
 
-    /// All objects at this moment, in the order in which they were first seen. Clones one pointer per object, so that readers
+    /// Returns all objects at this moment, in the order in which they were first seen. Clones one pointer per object, so that readers
     /// never delay the watch.
     pub fn state(&self) -> Vec<Arc<WatchedObject>> {
         self.read().objects().map(Arc::clone).collect()
     }
 
-    /// The objects that satisfy the predicate. As in [`find`](Self::find), no lock is held meanwhile.
+    /// Returns the objects that satisfy the predicate. As in [`find`](Self::find), no lock is held meanwhile.
     pub fn state_filter(&self, predicate: impl Fn(&WatchedObject) -> bool) -> Vec<Arc<WatchedObject>> {
         let mut objects = self.state();
         objects.retain(|object| predicate(object));
         objects
     }
 
-    /// The objects whose labels match the selector.
+    /// Returns the objects whose labels match the selector.
     pub fn state_filter_selector(&self, selector: &Selector) -> Vec<Arc<WatchedObject>> {
         let requirements: Vec<_> = selector.clone().into_iter().collect();
         self.state_filter(|object| object.satisfies(&requirements))
     }
 
-    /// All objects at this moment; the same as [`state`](Self::state).
+    /// Returns all objects at this moment; the same as [`state`](Self::state).
     pub fn objects(&self) -> Vec<Arc<WatchedObject>> {
         self.state()
     }
 
-    /// The number of objects.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.read().len()
     }
@@ -109,7 +109,7 @@ impl StoreHandle {
         (store.len(), store.objects().map(|object| object.json().len()).sum())
     }
 
-    /// Returns true if there is no object.
+    /// Returns true if it holds no object.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -119,7 +119,13 @@ impl StoreHandle {
         self.read().synced
     }
 
-    /// Waits until the store is synced. Cancel-safe.
+    /// Waits until the store is synced.
+    ///
+    /// # Guarantees
+    /// It is cancel-safe, and any number of callers may wait.
+    ///
+    /// # Assumptions
+    /// The driver runs. There is no deadline: a kind that is not served is not synced until it is.
     ///
     /// # Errors
     /// [`Error::Closed`] when the last registrar leaves the kind, or the driver ends.
@@ -147,18 +153,18 @@ impl StoreHandle {
         self.read().is_closed()
     }
 
-    /// The state of the kind's watch; the worst if it has several. [`GvkStatus::Closed`] when the store is
+    /// Returns the state of the kind's watch; the worst if it has several. [`GvkStatus::Closed`] when the store is
     /// [closed](Self::is_closed).
     pub fn status(&self) -> GvkStatus {
         self.read().status.status.clone()
     }
 
-    /// The state of the kind's watch with its time, failed attempts and last sign of life.
+    /// Returns the state of the kind's watch with its time, failed attempts and last sign of life.
     pub fn kind_status(&self) -> KindStatus {
         self.read().status.clone()
     }
 
-    /// The number of objects and messages from the server that could not be read. What they were about keeps its previous
+    /// Returns the number of objects and messages from the server that could not be read. What they were about keeps its previous
     /// state.
     pub fn undecodable(&self) -> u64 {
         self.read().undecodable

@@ -8,11 +8,11 @@ use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 
 use super::read;
-use crate::error::OtherShape;
+use crate::error::OtherShapeError;
 use crate::event::{EventKind, WatchEvent};
 use crate::object::{ObjectKey, WatchedObject};
 
-/// The events of a registrar with one kind as `Init`, `InitApply`, `InitDone`, `Apply` and `Delete`: for a
+/// Returns the events of a registrar with one kind as `Init`, `InitApply`, `InitDone`, `Apply` and `Delete`: for a
 /// `reflector`, a readiness tracker, or any consumer of `kube::runtime::watcher`.
 ///
 /// `Init` comes first, and again when the kind is removed and added, asked for in another scope, or replaced by another:
@@ -22,7 +22,7 @@ use crate::object::{ObjectKey, WatchedObject};
 /// which the stream goes on.
 pub fn watcher_events<K: DeserializeOwned>(
     events: impl Stream<Item = WatchEvent>,
-) -> impl Stream<Item = Result<Event<K>, OtherShape>> {
+) -> impl Stream<Item = Result<Event<K>, OtherShapeError>> {
     let mut translator = Translator::default();
     let rest = events.flat_map(move |event| {
         let gvk = Arc::clone(&event.gvk);

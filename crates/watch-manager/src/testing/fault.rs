@@ -13,11 +13,11 @@ pub(super) const BY_ORDER: &str = "by order of the test";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// 403.
+    /// 403: access is forbidden.
     Forbidden,
     /// 404, although the kind may be served.
     NotFound,
-    /// 410.
+    /// 410: the resourceVersion is too old.
     Expired,
     /// 503, or a connection that broke.
     Unavailable,
@@ -25,7 +25,7 @@ pub enum Fault {
     Status(u16),
     /// 429 with `Retry-After`.
     TooManyRequests {
-        /// Seconds.
+        /// The delay in seconds.
         retry_after: u32,
     },
     /// No answer at all.

@@ -24,7 +24,7 @@ use super::fault::{BY_ORDER, Failed, Fault, SourceCall};
 use super::{FakeApi, key};
 use crate::event::Verb;
 use crate::interest::Selection;
-use crate::source::{Page, SourceError, SourceEvent, Target};
+use crate::source::{Page, SourceError, SourceEvent, WatchTarget};
 
 /// The type of a discovery answer for all groups at once.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -34,7 +34,7 @@ type Reply = UnsyncBoxBody<Bytes, std::io::Error>;
 // === impl FakeApi: the client ===
 
 impl FakeApi {
-    /// A client of this server. Its requests meet the faults of their [`SourceCall`], as status codes and bodies, and are counted; those of
+    /// Returns a client of this server. Its requests meet the faults of their [`SourceCall`], as status codes and bodies, and are counted; those of
     /// discovery meet none. After [`Fault::Truncated`] a write has been made, and its answer is lost.
     pub fn client(&self) -> kube::Client {
         let api = self.clone();
@@ -130,7 +130,7 @@ impl FakeApi {
     }
 
     /// The target of a request, with its page.
-    fn target(&self, resource: &Resource) -> Result<(Target, Page), (u16, String)> {
+    fn target(&self, resource: &Resource) -> Result<(WatchTarget, Page), (u16, String)> {
         let state = self.lock();
         let mut kinds = state.kinds.iter();
         let found = kinds.find(|((group, _), kind)| {
@@ -146,7 +146,11 @@ impl FakeApi {
             metadata_only: resource.metadata_only,
         };
         let api_resource = kube::core::ApiResource::from_gvk_with_plural(&gvk, &resource.plural);
-        let target = Target { namespace: resource.namespace.clone(), selection, ..Target::all(api_resource) };
+        let target = WatchTarget {
+            namespace: resource.namespace.clone(),
+            selection,
+            ..WatchTarget::all(api_resource)
+        };
         Ok((target, resource.page.clone()))
     }
 }

@@ -12,7 +12,7 @@ use super::Fault;
 use crate::event::Verb;
 use crate::interest::fields;
 use crate::object::ObjectKey;
-use crate::source::{Listed, Page, Served, SourceError, SourceEvent, Target};
+use crate::source::{Listed, Page, Served, SourceError, SourceEvent, WatchTarget};
 
 pub(super) struct Kind {
     pub(super) resource: ApiResource,
@@ -59,7 +59,7 @@ pub(super) struct Position {
     born: u64,
     seen: u64,
     interruptions: u64,
-    target: Target,
+    target: WatchTarget,
 }
 
 pub(super) enum Next {
@@ -164,7 +164,12 @@ impl Kind {
         self.objects.get(&ObjectKey::new(namespace, name)).map(Arc::clone)
     }
 
-    pub(super) fn list(&mut self, target: &Target, page: &Page, version: u64) -> Result<Listed, SourceError> {
+    pub(super) fn list(
+        &mut self,
+        target: &WatchTarget,
+        page: &Page,
+        version: u64,
+    ) -> Result<Listed, SourceError> {
         self.check_access(target)?;
         let mut pending = match &page.continue_token {
             Some(token) => self.pages.remove(token).ok_or(SourceError::Expired)?,
@@ -190,7 +195,7 @@ impl Kind {
         Ok(Listed { items, resource_version: version.to_string(), continue_token })
     }
 
-    fn check_access(&self, target: &Target) -> Result<(), SourceError> {
+    fn check_access(&self, target: &WatchTarget) -> Result<(), SourceError> {
         let namespace = target.namespace.as_deref();
         if namespace.is_some() && !self.namespaced {
             return Err(SourceError::NotServed);
@@ -206,7 +211,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn watch(&self, target: &Target, version: &str) -> Result<Position, SourceError> {
+    pub(super) fn watch(&self, target: &WatchTarget, version: &str) -> Result<Position, SourceError> {
         self.check_access(target)?;
         // As a server answers 400.
         let seen: u64 = version.parse().map_err(|_| SourceError::Rejected("bad version".to_owned()))?;
@@ -263,7 +268,7 @@ impl Position {
     }
 }
 
-fn is_selected(target: &Target, object: &Value) -> bool {
+fn is_selected(target: &WatchTarget, object: &Value) -> bool {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let in_namespace =
         target.namespace.as_deref().is_none_or(|namespace| text("/metadata/namespace") == Some(namespace));
@@ -279,7 +284,7 @@ fn is_selected(target: &Target, object: &Value) -> bool {
 }
 
 /// The object as it is sent: complete, or its metadata.
-fn sent(target: &Target, object: &Value) -> Box<RawValue> {
+fn sent(target: &WatchTarget, object: &Value) -> Box<RawValue> {
     if !target.selection.metadata_only {
         return raw(object);
     }

@@ -32,7 +32,7 @@ use crate::dispatcher::Step;
 use crate::event::{GvkStatus, Verb};
 use crate::interest::{Part, Selection};
 use crate::object::{Decoder, Remains, WatchedObject};
-use crate::source::{Freshness, Listed, Page, Served, SourceError, SourceEvent, Target};
+use crate::source::{Freshness, Listed, Page, Served, SourceError, SourceEvent, WatchTarget};
 
 /// A watch that ends sooner counts as a failure. client-go draws the same line.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
@@ -221,7 +221,8 @@ impl Machine {
     /// Lists the kind as it is served now.
     fn follow_as(&mut self, resource: ApiResource) {
         self.decoder.set_resource(&resource);
-        let target = Target { resource, namespace: self.part.clone(), selection: self.selection.clone() };
+        let target =
+            WatchTarget { resource, namespace: self.part.clone(), selection: self.selection.clone() };
         self.begin_list(target);
     }
 

@@ -5,7 +5,7 @@
 //! the newest request and are given on sooner: a kind that is asked for beside any number of kinds whose requests hang waits
 //! for one of these places, not for all kinds before it.
 //!
-//! "Soon" is learnt from the answers: a server that answers others in 20 ms need not be waited for longer than [`LEAST_HOLD`],
+//! "Soon" is derived from the answers: a server that answers others in 20 ms need not be waited for longer than [`LEAST_HOLD`],
 //! while one that takes two seconds for everything is asked no more at once than there are places. Requests without a place
 //! add up, so one that later requests have overtaken is given up while others wait. Worked example: 200 lists hang, and
 //! discovery was answered at once. 16 places change hands every half second, so a list that is asked for with them has its turn
@@ -40,9 +40,9 @@ const SUSPECTS: usize = 4;
 
 /// The places of a manager.
 pub(crate) struct Permits {
-    starts: Arc<Lane>,
-    watches: Arc<Lane>,
-    suspects: Arc<Lane>,
+    starts: Arc<PermitQueue>,
+    watches: Arc<PermitQueue>,
+    suspects: Arc<PermitQueue>,
 }
 
 /// The kind of a request. Each has its own places: a list of a new kind cannot delay the watch of another.
@@ -57,7 +57,7 @@ pub(crate) enum Class {
 }
 
 /// The places of one class, and those who wait for one.
-struct Lane {
+struct PermitQueue {
     state: Mutex<State>,
     longest_hold: Duration,
 }
@@ -83,14 +83,14 @@ enum Place {
 
 /// A place that is taken. Dropping it gives it to the next.
 struct Permit {
-    lane: Arc<Lane>,
+    queue: Arc<PermitQueue>,
     place: Place,
 }
 
 /// One that waits. Dropping it gives up the wait, and the place that may just have been granted.
 struct Waiting {
     granted: oneshot::Receiver<Place>,
-    lane: Arc<Lane>,
+    queue: Arc<PermitQueue>,
 }
 
 // === impl Permits ===
@@ -100,9 +100,9 @@ impl Permits {
         let limit = limit.max(1);
         let newest = if limit == 1 { 0 } else { limit.div_ceil(NEWEST) };
         Self {
-            starts: Lane::new(limit.saturating_sub(newest), newest, HOLD),
-            watches: Lane::new(limit.saturating_sub(newest), newest, HOLD),
-            suspects: Lane::new(SUSPECTS, 0, SHORT_HOLD),
+            starts: PermitQueue::new(limit.saturating_sub(newest), newest, HOLD),
+            watches: PermitQueue::new(limit.saturating_sub(newest), newest, HOLD),
+            suspects: PermitQueue::new(SUSPECTS, 0, SHORT_HOLD),
         }
     }
 
@@ -114,31 +114,31 @@ impl Permits {
         request: impl Future<Output = T>,
         is_answer: impl Fn(&T) -> bool,
     ) -> Option<T> {
-        let lane = match class {
+        let queue = match class {
             Class::Start => &self.starts,
             Class::Watch => &self.watches,
             Class::Suspect => &self.suspects,
         };
-        let permit = lane.acquire().await;
+        let permit = queue.acquire().await;
         let (sent, hold) = (Instant::now(), permit.hold());
         let mut request = pin!(request);
         let answer = tokio::select! {
             answer = &mut request => Some(answer),
             () = sleep(hold) => {
                 drop(permit);
-                lane.outwait(request, sent, hold).await
+                queue.outwait(request, sent, hold).await
             }
         };
         if answer.as_ref().is_some_and(is_answer) {
-            lane.lock().on_answer(sent);
+            queue.lock().on_answer(sent);
         }
         answer
     }
 }
 
-// === impl Lane ===
+// === impl PermitQueue ===
 
-impl Lane {
+impl PermitQueue {
     fn new(free: usize, free_for_newest: usize, longest_hold: Duration) -> Arc<Self> {
         let state = State { free, free_for_newest, ..State::default() };
         Arc::new(Self { state: Mutex::new(state), longest_hold })
@@ -149,16 +149,16 @@ impl Lane {
         let granted = {
             let mut state = self.lock();
             if let Some(place) = state.take_free() {
-                return Permit { lane: Arc::clone(self), place };
+                return Permit { queue: Arc::clone(self), place };
             }
             let (grant, granted) = oneshot::channel();
             state.waiting.push_back(grant);
             granted
         };
-        let mut waiting = Waiting { granted, lane: Arc::clone(self) };
+        let mut waiting = Waiting { granted, queue: Arc::clone(self) };
         // The other end is dropped only when it has granted a place.
         let place = (&mut waiting.granted).await.unwrap_or(Place::Oldest);
-        Permit { lane: Arc::clone(self), place }
+        Permit { queue: Arc::clone(self), place }
     }
 
     /// Waits for the answer to a request without a place; `None` if it is given up.
@@ -247,16 +247,16 @@ impl State {
 impl Permit {
     fn hold(&self) -> Duration {
         let longest = match self.place {
-            Place::Oldest => self.lane.longest_hold,
+            Place::Oldest => self.queue.longest_hold,
             Place::Newest => SHORT_HOLD,
         };
-        self.lane.lock().hold().min(longest)
+        self.queue.lock().hold().min(longest)
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.lane.release(self.place);
+        self.queue.release(self.place);
     }
 }
 
@@ -266,8 +266,8 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         self.granted.close();
         match self.granted.try_recv() {
-            Ok(place) => self.lane.release(place),
-            Err(_) => self.lane.lock().waiting.retain(|waiting| !waiting.is_closed()),
+            Ok(place) => self.queue.release(place),
+            Err(_) => self.queue.lock().waiting.retain(|waiting| !waiting.is_closed()),
         }
     }
 }

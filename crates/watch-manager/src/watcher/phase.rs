@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::source::{Freshness, Page, Target};
+use crate::source::{Freshness, Page, WatchTarget};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Phase {
@@ -14,7 +14,7 @@ pub(super) enum Phase {
     },
     List(Listing),
     Connect {
-        target: Target,
+        target: WatchTarget,
         version: String,
     },
     Follow(Following),
@@ -28,7 +28,7 @@ pub(super) enum Phase {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Listing {
-    pub(super) target: Target,
+    pub(super) target: WatchTarget,
     pub(super) page: Page,
     /// Pages whose continue token had expired.
     pub(super) expired: u32,
@@ -36,7 +36,7 @@ pub(super) struct Listing {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Following {
-    pub(super) target: Target,
+    pub(super) target: WatchTarget,
     pub(super) version: String,
     pub(super) since: Instant,
 }
@@ -45,8 +45,8 @@ pub(super) struct Following {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
     Discover(Freshness),
-    List(Target, Page),
-    Connect(Target, String),
+    List(WatchTarget, Page),
+    Connect(WatchTarget, String),
     /// Read the next message of the open watch.
     Read,
     Sleep(Duration),

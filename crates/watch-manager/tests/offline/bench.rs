@@ -8,7 +8,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use watch_manager::testing::FakeApi;
 use watch_manager::{
-    Builder, Config, EventKind, GroupVersionKind, GvkStatus, Registrar, StoreHandle, WatchEvent, WatchManager,
+    Builder, CancellationToken, Config, EventKind, GroupVersionKind, GvkStatus, Registrar, StoreHandle,
+    WatchEvent, WatchManager,
 };
 
 /// Longer than any delay of the manager; virtual.
@@ -18,6 +19,7 @@ pub(crate) struct Bench {
     pub(crate) api: FakeApi,
     pub(crate) manager: WatchManager,
     pub(crate) driver: JoinHandle<()>,
+    pub(crate) shutdown: CancellationToken,
 }
 
 /// The same delays in every run.
@@ -68,7 +70,8 @@ impl Bench {
 
     fn of(builder: Builder, api: FakeApi) -> Self {
         let (manager, driver) = builder.build();
-        Self { api, manager, driver: tokio::spawn(driver) }
+        let shutdown = CancellationToken::new();
+        Self { api, manager, driver: tokio::spawn(driver.run(shutdown.clone())), shutdown }
     }
 
     pub(crate) fn registrar(&self, name: &str) -> Registrar {

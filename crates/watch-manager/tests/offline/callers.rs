@@ -8,8 +8,8 @@ use futures::FutureExt;
 use tokio::time::timeout;
 use watch_manager::testing::{FakeApi, Fault};
 use watch_manager::{
-    Config, Delays, Error, GroupVersionKind, Interest, NotReady, RateLimit, Registrar, Verb, WatchManager,
-    WatchReadiness,
+    CancellationToken, Config, Delays, Error, GroupVersionKind, Interest, NotReadyError, RateLimit,
+    Registrar, Verb, WatchManager, WatchReadiness,
 };
 
 use crate::bench::{Bench, config, during, gvk, object, until};
@@ -68,7 +68,7 @@ async fn a_setting_of_zero_or_of_the_longest_time_keeps_no_kind_from_being_follo
             until(&mut registrar, "apply b").await;
             assert_eq!(bench.names("Gadget"), ["a", "b"], "{name}");
             drop(registrar);
-            bench.manager.shutdown();
+            bench.shutdown.cancel();
             bench.driver.await.unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
@@ -147,7 +147,7 @@ async fn a_hook_that_calls_the_manager_back_is_served() {
     let (manager, driver) =
         WatchManager::builder_with_source(api.clone()).config(config()).transform(transform).build();
     assert!(own.set(manager.clone()).is_ok());
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     let mut registrar = manager.registrar("r").unwrap();
     let _ = registrar.add(gvk("Gadget"));
     until(&mut registrar, "ready").await;
@@ -195,13 +195,13 @@ async fn a_hook_that_panics_ends_the_driver_and_every_wait() {
     let transform = |_: &GroupVersionKind, _: &mut serde_json::Value| panic!("by order of the test");
     let (manager, driver) =
         WatchManager::builder_with_source(api.clone()).config(config()).transform(transform).build();
-    let driver = tokio::spawn(driver);
+    let driver = tokio::spawn(driver.run(CancellationToken::new()));
     let mut registrar = manager.registrar("r").unwrap();
     let other = registrar.add(gvk("Other"));
     other.ready().await.unwrap();
     api.apply(&gvk("Gadget"), object("a")).unwrap();
     let handle = registrar.add(gvk("Gadget"));
-    assert!(matches!(handle.ready().await, Err(NotReady::ShutDown)));
+    assert!(matches!(handle.ready().await, Err(NotReadyError::ShutDown)));
     assert!(driver.await.unwrap_err().is_panic());
     assert!(other.store().is_closed() && other.store().wait_until_ready().await.is_err());
     while timeout(MINUTE, registrar.next()).await.unwrap().is_some() {}
@@ -263,19 +263,20 @@ async fn several_managers_of_one_client_do_not_know_each_other() {
             let (manager, driver) = WatchManager::builder(client.clone()).config(config()).build();
             let registrar = manager.registrar("the same").unwrap();
             let _ = registrar.add(gvk("Gadget"));
-            (manager, registrar, tokio::spawn(driver))
+            let shutdown = CancellationToken::new();
+            (manager, registrar, tokio::spawn(driver.run(shutdown.clone())), shutdown)
         })
         .collect();
-    for (_, registrar, _) in &mut managers {
+    for (_, registrar, _, _) in &mut managers {
         until(registrar, "ready").await;
     }
     assert_eq!(api.open_watches(), 5);
     // One ends, one loses its driver, one its registrar, one its manager.
-    managers[0].0.shutdown();
+    managers[0].3.cancel();
     managers[1].2.abort();
-    let (manager, registrar, _driver) = managers.pop().unwrap();
+    let (manager, registrar, _driver, _) = managers.pop().unwrap();
     drop(registrar);
-    let (last, mut registrar, _) = managers.pop().unwrap();
+    let (last, mut registrar, _, _) = managers.pop().unwrap();
     drop(last);
     tokio::time::sleep(MINUTE).await;
     api.apply(&gvk("Gadget"), object("b")).unwrap();

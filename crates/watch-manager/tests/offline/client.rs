@@ -11,7 +11,7 @@ use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use serde_json::json;
 use watch_manager::testing::{FakeApi, Fault, SourceCall};
-use watch_manager::{GroupVersionKind, Verb, WatchManager, WatchReadiness};
+use watch_manager::{CancellationToken, GroupVersionKind, Verb, WatchManager, WatchReadiness};
 
 use crate::bench::config;
 
@@ -268,7 +268,8 @@ async fn requests_of_the_client_meet_the_ordered_faults_and_are_counted() {
 async fn a_manager_and_a_writer_share_the_server() {
     let (api, maps) = server();
     let (manager, driver) = WatchManager::builder(api.client()).config(config()).build();
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let registrar = manager.registrar("r").unwrap();
     let handle = registrar.add(self::maps());
     registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
@@ -277,7 +278,7 @@ async fn a_manager_and_a_writer_share_the_server() {
     while handle.store().get(Some("default"), "a").is_none() {
         registrar.next().await.unwrap();
     }
-    manager.shutdown();
+    shutdown.cancel();
     driver.await.unwrap();
 }
 
@@ -311,7 +312,7 @@ async fn a_compaction_ends_open_watches_that_have_not_sent_everything_and_no_oth
         let (api, objects) = server();
         objects.create(&PostParams::default(), &map("a", "1")).await.unwrap();
         let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
-        tokio::spawn(driver);
+        tokio::spawn(driver.run(CancellationToken::new()));
         let registrar = manager.registrar("r").unwrap();
         registrar.add(maps()).ready().await.unwrap();
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;

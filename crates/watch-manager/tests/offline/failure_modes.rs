@@ -9,7 +9,7 @@ use crate::bench::{Bench, config, during, gvk, next, object, until};
 use kube::client::Body;
 use tokio::time::Instant;
 use watch_manager::testing::{FakeApi, Fault};
-use watch_manager::{GvkStatus, Verb, WatchManager};
+use watch_manager::{CancellationToken, GvkStatus, Verb, WatchManager};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -539,7 +539,7 @@ async fn a_busy_server_that_names_a_date_is_asked_after_the_delays_of_the_manage
     });
     let client = kube::Client::new(service, "default");
     let (manager, driver) = WatchManager::builder(client).config(config()).build();
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     let registrar = manager.registrar("r").unwrap();
     let begun = Instant::now();
     let handle = registrar.add(gvk("Gadget"));

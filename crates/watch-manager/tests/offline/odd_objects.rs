@@ -11,10 +11,10 @@ use kube::core::GroupVersionKind;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use watch_manager::source::{
-    Freshness, Listed, Page, Served, Source, SourceError, SourceEvent, SourceEvents, Target,
+    Freshness, Listed, Page, Served, Source, SourceError, SourceEvent, SourceEvents, WatchTarget,
 };
 use watch_manager::testing::{FakeApi, Fault};
-use watch_manager::{Registrar, StoreHandle, Verb, WatchManager};
+use watch_manager::{CancellationToken, Registrar, StoreHandle, Verb, WatchManager};
 
 use crate::bench::{config, during, gvk, object, until};
 
@@ -54,7 +54,7 @@ impl Odd {
             self.api.apply(&gvk("Thing"), object(name)).unwrap();
         }
         let (manager, driver) = WatchManager::builder_with_source(self.clone()).config(config()).build();
-        tokio::spawn(driver);
+        tokio::spawn(driver.run(CancellationToken::new()));
         let mut registrar = manager.registrar("r").unwrap();
         let handle = registrar.add(gvk("Thing"));
         until(&mut registrar, "ready").await;
@@ -78,7 +78,11 @@ impl Source for Odd {
         self.api.resolve(gvk, freshness)
     }
 
-    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>> {
+    fn list<'a>(
+        &'a self,
+        target: &'a WatchTarget,
+        page: &'a Page,
+    ) -> BoxFuture<'a, Result<Listed, SourceError>> {
         async move {
             let mut listed = self.api.list(target, page).await?;
             listed.items = listed.items.into_iter().map(|raw| self.garble(raw)).collect();
@@ -89,7 +93,7 @@ impl Source for Odd {
 
     fn watch<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WatchTarget,
         version: &'a str,
         timeout: Duration,
     ) -> BoxFuture<'a, Result<SourceEvents, SourceError>> {
@@ -229,7 +233,7 @@ async fn an_object_that_is_too_deep_for_the_hook_keeps_its_previous_state() {
     api.apply(&gvk("Thing"), object("a")).unwrap();
     let builder = WatchManager::builder_with_source(api.clone()).config(config()).transform(|_, _| {});
     let (manager, driver) = builder.build();
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     let mut registrar = manager.registrar("r").unwrap();
     let store = registrar.add(gvk("Thing")).store();
     until(&mut registrar, "ready").await;
@@ -339,7 +343,7 @@ async fn a_bookmark_that_goes_backwards_ends_with_the_last_state() {
     let version = api.apply(&gvk("Thing"), object("a")).unwrap().to_string();
     let source = Backwards { api: api.clone(), version };
     let (manager, driver) = WatchManager::builder_with_source(source).config(config()).build();
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     let mut registrar = manager.registrar("r").unwrap();
     let store = registrar.add(gvk("Thing")).store();
     until(&mut registrar, "ready").await;
@@ -375,13 +379,17 @@ impl Source for Backwards {
         self.api.resolve(gvk, freshness)
     }
 
-    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>> {
+    fn list<'a>(
+        &'a self,
+        target: &'a WatchTarget,
+        page: &'a Page,
+    ) -> BoxFuture<'a, Result<Listed, SourceError>> {
         self.api.list(target, page)
     }
 
     fn watch<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WatchTarget,
         version: &'a str,
         timeout: Duration,
     ) -> BoxFuture<'a, Result<SourceEvents, SourceError>> {

@@ -14,7 +14,7 @@ use kube::client::Body;
 use serde_json::json;
 use tokio::time::Instant;
 use watch_manager::testing::{FakeApi, Fault};
-use watch_manager::{GroupVersionKind, Verb, WatchManager, WatchReadiness};
+use watch_manager::{CancellationToken, GroupVersionKind, Verb, WatchManager, WatchReadiness};
 
 use crate::bench::{Bench, config, during, gvk, next, object, until};
 
@@ -63,7 +63,8 @@ async fn f16_no_streaming_list_is_asked_for_and_no_bookmark_waited_for() {
         "default",
     );
     let (manager, driver) = WatchManager::builder(client).config(config()).build();
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let mut registrar = manager.registrar("r").unwrap();
     let begun = Instant::now();
     let _ = registrar.add(maps.clone());
@@ -75,7 +76,7 @@ async fn f16_no_streaming_list_is_asked_for_and_no_bookmark_waited_for() {
     let queries = queries.lock().unwrap().clone();
     assert!(queries.iter().filter(|query| query.contains("watch=")).count() >= 2, "{queries:?}");
     assert!(!queries.iter().any(|query| query.contains("sendInitialEvents")), "{queries:?}");
-    manager.shutdown();
+    shutdown.cancel();
     driver.await.unwrap();
 }
 
@@ -142,7 +143,8 @@ async fn p2_a_manager_whose_server_is_silent_does_not_wake() {
     let api = FakeApi::new();
     let (manager, driver) = WatchManager::builder_with_source(api.clone()).config(config()).build();
     let polls = Arc::<AtomicUsize>::default();
-    let driver = tokio::spawn(Counted(Box::pin(driver), polls.clone()));
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(Counted(Box::pin(driver.run(shutdown.clone())), polls.clone()));
     let registrar = manager.registrar("r").unwrap();
     for number in 0..50 {
         let kind = gvk(&format!("Kind{number}"));
@@ -155,7 +157,7 @@ async fn p2_a_manager_whose_server_is_silent_does_not_wake() {
     // An API server, and this one, sends a bookmark after about a minute.
     tokio::time::sleep(Duration::from_secs(50)).await;
     assert_eq!(polls.load(Ordering::Relaxed), before);
-    manager.shutdown();
+    shutdown.cancel();
     driver.await.unwrap();
 }
 

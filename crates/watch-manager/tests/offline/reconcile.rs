@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use watch_manager::{Delays, EventKind, NotReady, ReconcileConfig, Reconciled, reconcile_kinds};
+use watch_manager::{Delays, EventKind, NotReadyError, ReconcileConfig, Reconciled, reconcile_kinds};
 
 use crate::bench::{Bench, describe, gvk, object, until};
 
@@ -158,7 +158,7 @@ async fn a_snapshot_is_consumed_when_its_reader_has_worked_through_it() {
     handle.consumed().now_or_never().expect("the reader came back").unwrap();
     let waiting = handle.consumed();
     registrar.remove(&gvk("A"));
-    assert!(matches!(waiting.await, Err(NotReady::Removed { .. })));
+    assert!(matches!(waiting.await, Err(NotReadyError::Removed { .. })));
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::bench::{Bench, describe, during, gvk, next, object, until};
 use futures::{FutureExt, StreamExt};
 use watch_manager::testing::FakeApi;
-use watch_manager::{Error, GvkStatus, Interest, NotReady, Verb, WatchManager, WatchReadiness};
+use watch_manager::{Error, GvkStatus, Interest, NotReadyError, Verb, WatchManager, WatchReadiness};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -153,7 +153,7 @@ async fn a_kind_is_delivered_again_on_request_and_the_server_is_not_asked() {
     let mut registrar = bench.synced("Gadget", &["a", "b"]).await;
     let former = registrar.handle(&gvk("Gadget")).unwrap();
     let handle = registrar.resync(&gvk("Gadget")).unwrap();
-    assert!(matches!(former.ready().await, Err(NotReady::Removed { .. })));
+    assert!(matches!(former.ready().await, Err(NotReadyError::Removed { .. })));
     assert_eq!(until(&mut registrar, "ready").await, ["apply a", "apply b", "synced", "ready"]);
     handle.ready().await.unwrap();
     assert_eq!(bench.api.calls(&gvk("Gadget"), Verb::List), 1);
@@ -358,7 +358,7 @@ async fn shutdown_ends_the_driver_the_streams_and_the_stores() {
     let bench = Bench::new();
     let mut registrar = bench.synced("Gadget", &["a"]).await;
     let store = bench.store("Gadget");
-    bench.manager.shutdown();
+    bench.shutdown.cancel();
     bench.driver.await.unwrap();
     assert!(registrar.next().await.is_none());
     assert!(store.is_closed() && store.is_empty());
@@ -376,7 +376,7 @@ async fn what_was_queued_at_the_end_is_still_delivered() {
     let registrar = bench.registrar("r");
     let _ = registrar.add(gvk("Gadget"));
     registrar.wait_until(WatchReadiness::is_ready).await.unwrap();
-    bench.manager.shutdown();
+    bench.shutdown.cancel();
     bench.driver.await.unwrap();
     let said: Vec<_> = registrar.events().map(|event| describe(&event)).collect().await;
     assert!(said.contains(&"apply a".to_owned()) && said.contains(&"synced".to_owned()), "{said:?}");
@@ -457,7 +457,7 @@ async fn a_handle_has_a_store_at_once_and_waits_until_it_is_complete() {
     bench.manager.wait_until_ready([gvk("Gadget")]).await.unwrap();
 
     registrar.remove(&gvk("Gadget"));
-    assert!(matches!(handle.ready().await, Err(NotReady::Removed { .. })));
+    assert!(matches!(handle.ready().await, Err(NotReadyError::Removed { .. })));
     tokio::time::advance(Duration::from_millis(1)).await;
     assert!(handle.store().is_closed());
     assert_eq!(bench.manager.wait_until_ready([gvk("Gadget")]).await, Err(Error::Closed));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::timeout;
 use watch_manager::{
-    Error, GroupVersionKind, GvkStatus, Interest, NotReady, ReconcileConfig, Registrar, StoreHandle,
+    Error, GroupVersionKind, GvkStatus, Interest, NotReadyError, ReconcileConfig, Registrar, StoreHandle,
     WatchHandle, WatchManager, WatchReadiness, reconcile_kinds,
 };
 
@@ -42,10 +42,10 @@ async fn no_call_hangs_while_the_driver_ends_or_after() {
         assert!(registrar.readiness().is_ready() && store.status().is_ready());
         match end {
             End::Over => {
-                bench.manager.shutdown();
+                bench.shutdown.cancel();
                 bench.driver.await.unwrap();
             }
-            End::Told => bench.manager.shutdown(),
+            End::Told => bench.shutdown.cancel(),
             End::Aborted => {
                 bench.driver.abort();
                 let _ = bench.driver.await;
@@ -76,7 +76,7 @@ async fn what_was_ready_is_closed(registrar: &Registrar, handle: &WatchHandle, s
     assert_eq!(handle.status(), Some(GvkStatus::Closed));
     assert_eq!(
         (handle.ready().await, handle.consumed().await),
-        (Err(NotReady::ShutDown), Err(NotReady::ShutDown))
+        (Err(NotReadyError::ShutDown), Err(NotReadyError::ShutDown))
     );
     let readiness = registrar.readiness();
     assert!(readiness.is_closed() && !readiness.is_ready() && !readiness.is_settled());
@@ -89,16 +89,16 @@ async fn kinds_are_asked_for(registrar: &Registrar, end: End) {
     let other = registrar.add(gvk("Other"));
     let ready = within("ready", end, other.ready()).await;
     let consumed = within("consumed", end, other.consumed()).await;
-    assert_eq!((ready, consumed), (Err(NotReady::ShutDown), Err(NotReady::ShutDown)), "{end:?}");
-    assert_eq!(other.ready_within(Duration::from_secs(1)).await, Err(NotReady::ShutDown));
+    assert_eq!((ready, consumed), (Err(NotReadyError::ShutDown), Err(NotReadyError::ShutDown)), "{end:?}");
+    assert_eq!(other.ready_within(Duration::from_secs(1)).await, Err(NotReadyError::ShutDown));
     assert!(other.store().is_closed() && other.store().is_empty(), "{end:?}");
     let waited = within("the store of a handle", end, other.store().wait_until_ready()).await;
     assert_eq!(waited, Err(Error::Closed));
 
     let again = registrar.add(Interest::new(former()).metadata_only());
-    assert_eq!(within("a former kind", end, again.ready()).await, Err(NotReady::ShutDown));
+    assert_eq!(within("a former kind", end, again.ready()).await, Err(NotReadyError::ShutDown));
     let handle = registrar.handle(&former()).unwrap();
-    assert_eq!(within("a former kind", end, handle.ready()).await, Err(NotReady::ShutDown));
+    assert_eq!(within("a former kind", end, handle.ready()).await, Err(NotReadyError::ShutDown));
     assert!(handle.store().is_closed());
 
     assert_eq!(registrar.replace([gvk("Other"), gvk("Third")]).added, [gvk("Third")]);
@@ -120,7 +120,6 @@ async fn the_manager_is_asked(manager: &WatchManager, end: End) {
     assert_eq!(manager.registrar("late").unwrap_err(), Error::ShutDown);
     assert_eq!(manager.ordered_registrar("late", 1).unwrap_err(), Error::ShutDown);
     manager.flush();
-    manager.shutdown();
     assert_eq!((manager.watched(), manager.backlogs().len()), (vec![gvk("Other")], 1));
     #[cfg(feature = "metrics")]
     manager.record_metrics();
@@ -147,10 +146,10 @@ async fn a_call_in_the_moment_of_the_end_does_not_hang() {
             let waits = (handle.ready().await, handle.store().wait_until_ready().await);
             (registrar, waits)
         });
-        bench.manager.shutdown();
+        bench.shutdown.cancel();
         let (registrar, (ready, synced)) = adding.await.unwrap();
         // It was ready before the end, or says that it is not.
-        assert!(matches!(ready, Ok(()) | Err(NotReady::ShutDown)), "{ready:?}");
+        assert!(matches!(ready, Ok(()) | Err(NotReadyError::ShutDown)), "{ready:?}");
         assert!(matches!(synced, Ok(()) | Err(Error::Closed)), "{synced:?}");
         bench.driver.await.unwrap();
         assert!(registrar.add(gvk("Later")).store().is_closed());

@@ -151,7 +151,7 @@ async fn the_gauges_of_several_managers_add_up() {
     drop(first);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(values(), [1.0, 1.0]);
-    two.manager.shutdown();
+    two.shutdown.cancel();
     two.driver.await.unwrap();
     assert_eq!(values(), [0.0, 0.0]);
 }

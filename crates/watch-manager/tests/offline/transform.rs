@@ -6,7 +6,7 @@ use kube::core::Expression;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use watch_manager::testing::{FakeApi, Fault};
-use watch_manager::{Interest, Registrar, Verb, WatchManager};
+use watch_manager::{CancellationToken, Interest, Registrar, Verb, WatchManager};
 
 use crate::bench::{config, during, gvk, until};
 
@@ -21,7 +21,7 @@ async fn transformed(api: &FakeApi, transform: fn(&mut Value)) -> (WatchManager,
     }
     let builder = WatchManager::builder_with_source(api.clone()).config(config());
     let (manager, driver) = builder.transform(move |_, value| transform(value)).build();
-    tokio::spawn(driver);
+    tokio::spawn(driver.run(CancellationToken::new()));
     let mut registrar = manager.registrar("r").unwrap();
     let _ = registrar.add(gvk("Thing"));
     until(&mut registrar, "ready").await;

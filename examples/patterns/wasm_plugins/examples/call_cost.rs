@@ -27,7 +27,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admission_server::{Answer, Body, Routes, Server, ServingCertificate, Shutdown, Tls, TlsOptions};
+use admission_server::{
+    Answer, Body, CancellationToken, Routes, Server, ServingCertificate, Tls, TlsOptions,
+};
 use anyhow::{Context, Result, anyhow};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use examples::ranking::{self, Question};
@@ -81,7 +83,7 @@ async fn main() -> Result<()> {
     let mut extension = kinds::Extension::new("plug-in", serde_json::from_str("{}")?);
     extension.spec.endpoint = Some(format!("https://{}", listener.local_addr()?));
     extension.spec.ca_bundle = Some(BASE64_STANDARD.encode(&certificate.authority));
-    let shutdown = Shutdown::default();
+    let shutdown = CancellationToken::new();
     let server = Server::new(listener, Https).with_tls(Tls::new(&certificate, TlsOptions::default())?);
     let server = tokio::spawn(server.run(shutdown.clone()));
     let https = endpoint::Endpoint::discover(&extension, &certificates::stranger()?, Arc::default()).await?;
@@ -104,7 +106,7 @@ async fn main() -> Result<()> {
         base,
     );
     sidecar.abort();
-    shutdown.drain.cancel();
+    shutdown.cancel();
     Ok(server.await?)
 }
 

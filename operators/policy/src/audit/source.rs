@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use watch_manager::source::{
-    Freshness, Listed, Page, Served, SourceError, SourceEvent, SourceEvents, Target,
+    Freshness, Listed, Page, Served, SourceError, SourceEvent, SourceEvents, WatchTarget,
 };
 use watch_manager::{GroupVersionKind, KubeSource, Source, StoreHandle, WatchManager};
 
@@ -105,7 +105,7 @@ fn identity(metadata: &HeadMetadata<'_>) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&json!({ "metadata": fields })).ok()
 }
 
-fn gvk(target: &Target) -> GroupVersionKind {
+fn gvk(target: &WatchTarget) -> GroupVersionKind {
     let resource = &target.resource;
     GroupVersionKind::gvk(&resource.group, &resource.version, &resource.kind)
 }
@@ -119,7 +119,11 @@ impl Source for IdentitySource {
         self.inner.resolve(gvk, freshness)
     }
 
-    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>> {
+    fn list<'a>(
+        &'a self,
+        target: &'a WatchTarget,
+        page: &'a Page,
+    ) -> BoxFuture<'a, Result<Listed, SourceError>> {
         async move {
             self.hold.room().await;
             let mut listed = self.inner.list(target, page).await?;
@@ -134,7 +138,7 @@ impl Source for IdentitySource {
 
     fn watch<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WatchTarget,
         version: &'a str,
         timeout: Duration,
     ) -> BoxFuture<'a, Result<SourceEvents, SourceError>> {

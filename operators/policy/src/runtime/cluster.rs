@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission_server::{Server, ServingCertificate, Shutdown, Tls};
+use admission_server::{Server, ServingCertificate, Tls, shutdown_on_signal};
 use constraint_framework::driver::Budget;
 use pod_status::readiness::{OnError, Policy, ReadinessTracker};
 use pod_status::{Aggregator, Permit, PodIdentity, ReporterConfig, StatusReporter};
@@ -37,6 +37,7 @@ use crate::own_watch::OwnWatches;
 
 use super::args::{BrokenPolicies, ServeArgs};
 use super::metrics::Metrics;
+use super::shutdown::Shutdown;
 use super::supervisor::Supervisor;
 use super::{RunError, admission_routes, concurrency};
 
@@ -58,7 +59,7 @@ pub(super) async fn run(args: &ServeArgs) -> Result<ExitCode, RunError> {
     // First of all, so that a signal during start-up ends the process in good order too.
     let (signals, delay) = (shutdown.clone(), Duration::from_secs(args.shutdown_delay));
     supervisor.background("signals", async move {
-        if let Err(error) = signals.on_signal(delay).await {
+        if let Err(error) = shutdown_on_signal(signals.asked, delay, signals.drain).await {
             tracing::error!(%error, "signals cannot be received");
         }
     });
@@ -158,8 +159,7 @@ impl Cluster {
 
         let mut crds = OwnCrds::new([serde_json::json!(pod_status::ReportKind::default().crd())])?;
         let (certificates, aggregator) = self.prepare(args, &mut crds).await?.expecting(aggregator);
-        self.supervisor.background("watch manager", driver);
-        self.stop_at_drain(manager.clone());
+        self.supervisor.background("watch manager", driver.run(self.shutdown.drain.clone()));
         let reporter = self.start_reports(args, watches.clone()).await?;
         self.end_when_fenced(reporter.permit());
         let tls = Tls::new(&certificates.serving, tls_options(&args.certificates).await?)?;
@@ -189,10 +189,16 @@ impl Cluster {
             .guarded_by(move || permit.check().map_err(|fenced| fenced.to_string()));
         let routes = admission_routes(webhook, args.webhook.exempt_namespaces(), move || *ready.borrow());
         let server = Server::new(webhook_listener, routes).with_tls(tls);
-        self.supervisor.serve("webhook server", server.run(self.shutdown.clone()));
+        self.serve("webhook server", server);
         self.starting.send_replace(None);
         tracing::info!(webhook = %address, "serving");
         Ok(reporter)
+    }
+
+    /// Answers requests until the drain.
+    fn serve(&self, name: &'static str, server: Server) {
+        let Shutdown { asked, drain } = self.shutdown.clone();
+        self.supervisor.serve(name, server.with_drain_signal(asked).run(drain));
     }
 
     /// Starts bringing policies in, and folding everybody's reports.
@@ -293,14 +299,6 @@ impl Cluster {
             shutdown.drain.cancelled().await;
         });
         receiver
-    }
-
-    fn stop_at_drain(&self, manager: WatchManager) {
-        let drain = self.shutdown.drain.clone();
-        self.supervisor.background("end of watches", async move {
-            drain.cancelled().await;
-            manager.shutdown();
-        });
     }
 }
 

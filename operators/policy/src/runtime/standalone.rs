@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission_server::{Server, ServingCertificate, Shutdown, Tls, TlsOptions};
+use admission_server::{Server, ServingCertificate, Tls, TlsOptions, shutdown_on_signal};
 use constraint_framework::driver::Budget;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cli::folder::PolicyFolder;
@@ -41,9 +42,9 @@ pub(super) async fn run(args: &ServeArgs, folder: &Path) -> Result<ExitCode, Run
     let certificate = ServingCertificate::generate(&[address.ip().to_string(), "localhost".to_owned()])?;
 
     let (publisher, handle) = policies();
-    let shutdown = Shutdown::default();
+    let shutdown = CancellationToken::new();
     let tasks = TaskTracker::new();
-    tasks.spawn(shutdown.clone().on_signal(Duration::ZERO));
+    tasks.spawn(shutdown_on_signal(shutdown.clone(), Duration::ZERO, shutdown.clone()));
     let server = server(args, listener, &certificate, handle)?;
     tasks.spawn(server.run(shutdown.clone()));
     tasks.close();
@@ -51,13 +52,13 @@ pub(super) async fn run(args: &ServeArgs, folder: &Path) -> Result<ExitCode, Run
     let client = Client::new(address, &certificate)?;
     let screen = Screen::new(folder, client.url(), &certificate).map_err(RunError::Screen)?;
     let shown = judge_until(&shutdown, folder, &changed, &publisher, &client, &screen).await;
-    shutdown.drain.cancel();
+    shutdown.cancel();
     tasks.wait().await;
     shown.map(|()| ExitCode::SUCCESS)
 }
 
 async fn judge_until(
-    shutdown: &Shutdown,
+    shutdown: &CancellationToken,
     folder: &Path,
     changed: &Notify,
     publisher: &PolicyPublisher,
@@ -72,7 +73,7 @@ async fn judge_until(
         screen.show(&mut std::io::stdout().lock(), &reading, &verdicts).map_err(RunError::Screen)?;
         tokio::select! {
             () = settled(changed) => {}
-            () = shutdown.drain.cancelled() => return Ok(()),
+            () = shutdown.cancelled() => return Ok(()),
         }
     }
 }

@@ -5,9 +5,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use admission_server::Shutdown;
 use futures::FutureExt;
 use tokio_util::task::TaskTracker;
+
+use super::shutdown::Shutdown;
 
 /// Starts tasks and watches over them. Clones share the tasks.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use anyhow::Result;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use watch_manager::testing::FakeApi;
-use watch_manager::{EventKind, GroupVersionKind, Registrar, WatchManager};
+use watch_manager::{CancellationToken, EventKind, GroupVersionKind, Registrar, WatchManager};
 
 use super::join::drain;
 use super::{Scale, filled, gvk, small};
@@ -44,7 +44,8 @@ async fn changes(objects: usize, repeat: usize, registrars: usize) -> Result<f64
     let kind = gvk("Gadget");
     let api = filled(&kind, objects);
     let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let mut readers = Vec::new();
     for number in 0..registrars {
         let mut registrar = manager.registrar(&format!("registrar-{number}"))?;
@@ -56,7 +57,7 @@ async fn changes(objects: usize, repeat: usize, registrars: usize) -> Result<f64
     for round in 1..=repeat {
         times.push(one_round(&api, &kind, objects, round, &mut readers).await);
     }
-    manager.shutdown();
+    shutdown.cancel();
     driver.await?;
     Ok(least(&times) * 1e9 / objects as f64)
 }

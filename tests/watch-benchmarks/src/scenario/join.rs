@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use kube::core::{Expression, GroupVersionKind};
 use serde_json::{Value, json};
 use watch_manager::testing::FakeApi;
-use watch_manager::{EventKind, Interest, Registrar, WatchManager};
+use watch_manager::{CancellationToken, EventKind, Interest, Registrar, WatchManager};
 
 use super::{Scale, gvk};
 use crate::figures::{Line, computed, median};
@@ -23,7 +23,8 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
         api.apply(&kind, labelled(number));
     }
     let (manager, driver) = WatchManager::builder_with_source(api).build();
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let (mut first, mut by_field) = (manager.registrar("first")?, manager.registrar("by-field")?);
     let _ = first.add(kind.clone());
     let _ = by_field.add(on_node(&kind));
@@ -33,7 +34,7 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
     for (what, interest, expected) in interests(&kind, count) {
         lines.extend(join(&manager, scale, what, &interest, expected, count).await?);
     }
-    manager.shutdown();
+    shutdown.cancel();
     driver.await?;
     Ok(lines)
 }

@@ -8,8 +8,8 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
-use watch_manager::WatchManager;
 use watch_manager::testing::FakeApi;
+use watch_manager::{CancellationToken, WatchManager};
 
 use super::Scale;
 use super::join::drain;
@@ -66,12 +66,13 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
 async fn ours(server: &Server, kind: &GroupVersionKind, count: usize) -> Result<f64> {
     let before = heap::settled().await;
     let (manager, driver) = WatchManager::builder(server.client()?).build();
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let mut registrar = manager.registrar("registrar")?;
     let _ = registrar.add(kind.clone());
     drain(&mut registrar, count).await?;
     let bytes = heap::settled().await - before;
-    manager.shutdown();
+    shutdown.cancel();
     driver.await?;
     Ok(bytes)
 }

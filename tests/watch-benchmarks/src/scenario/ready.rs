@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use futures::future::try_join_all;
 use kube::core::GroupVersionKind;
 use watch_manager::testing::FakeApi;
-use watch_manager::{WatchManager, WatchReadiness};
+use watch_manager::{CancellationToken, WatchManager, WatchReadiness};
 
 use super::{REGISTRARS, Scale};
 use crate::figures::{Line, median};
@@ -64,12 +64,13 @@ pub(super) fn serving(kinds: &[GroupVersionKind]) -> FakeApi {
 /// Seconds until all registrars of a new manager are ready.
 async fn watch(builder: watch_manager::Builder, kinds: &[GroupVersionKind]) -> Result<f64> {
     let (manager, driver) = builder.build();
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let begun = Instant::now();
     let registrars = ask(&manager, kinds)?;
     try_join_all(registrars.iter().map(|registrar| registrar.wait_until(WatchReadiness::is_ready))).await?;
     let elapsed = begun.elapsed().as_secs_f64();
-    manager.shutdown();
+    shutdown.cancel();
     driver.await?;
     Ok(elapsed)
 }
@@ -77,11 +78,12 @@ async fn watch(builder: watch_manager::Builder, kinds: &[GroupVersionKind]) -> R
 /// Bytes on the heap while everything is watched and read.
 async fn held(
     manager: WatchManager,
-    driver: watch_manager::Driver,
+    driver: watch_manager::WatchDriver,
     kinds: &[GroupVersionKind],
     before: f64,
 ) -> Result<f64> {
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let mut registrars = ask(&manager, kinds)?;
     for registrar in &mut registrars {
         registrar.wait_until(WatchReadiness::is_ready).await?;
@@ -94,7 +96,7 @@ async fn held(
         "not synced"
     );
     let bytes = heap::settled().await - before;
-    manager.shutdown();
+    shutdown.cancel();
     driver.await?;
     Ok(bytes)
 }

@@ -7,7 +7,7 @@ use kube::core::{DynamicObject, GroupVersionKind};
 use kube::discovery::Discovery;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
-use watch_manager::{WatchManager, WatchReadiness};
+use watch_manager::{CancellationToken, WatchManager, WatchReadiness};
 
 use super::ready::{ask, kinds, serving};
 use super::{REGISTRARS, Scale};
@@ -24,7 +24,8 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
     let kinds = kinds(scale.of(100));
     let server = Server::start(&serving(&kinds)).await?;
     let (manager, driver) = WatchManager::builder(server.client()?).build();
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let registrars = ask(&manager, &kinds)?;
     for registrar in &registrars {
         registrar.wait_until(WatchReadiness::is_ready).await?;
@@ -35,7 +36,7 @@ pub async fn run(scale: Scale) -> Result<Vec<Line>> {
     }
     heap::settled().await;
     let ours = server.take_counts();
-    manager.shutdown();
+    shutdown.cancel();
     driver.await?;
     watch_with_kube(&server.client()?, &kinds).await?;
     let kube = server.take_counts();

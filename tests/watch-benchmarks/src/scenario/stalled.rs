@@ -4,7 +4,7 @@
 //! percentiles are of all turns of a side together, so that both sides have the same share of the machine's disturbances.
 
 use anyhow::{Result, ensure};
-use watch_manager::{EventKind, Registrar, WatchManager};
+use watch_manager::{CancellationToken, EventKind, Registrar, WatchManager};
 
 use super::join::drain;
 use super::{Scale, filled, gvk, small};
@@ -32,7 +32,8 @@ async fn turn(scale: Scale, stalls: bool) -> Result<Vec<f64>> {
     let (kind, objects) = (gvk("Gadget"), scale.of(1_000));
     let api = filled(&kind, objects);
     let (manager, driver) = WatchManager::builder_with_source(api.clone()).build();
-    let driver = tokio::spawn(driver);
+    let shutdown = CancellationToken::new();
+    let driver = tokio::spawn(driver.run(shutdown.clone()));
     let mut reader = manager.registrar("reader")?;
     let _ = reader.add(kind.clone());
     drain(&mut reader, objects).await?;
@@ -55,7 +56,7 @@ async fn turn(scale: Scale, stalls: bool) -> Result<Vec<f64>> {
     if let Some(second) = &second {
         ensure!(second.backlog().depth <= objects.saturating_add(2), "the backlog is not bounded");
     }
-    manager.shutdown();
+    shutdown.cancel();
     driver.await?;
     Ok(times)
 }

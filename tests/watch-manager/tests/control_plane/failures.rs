@@ -13,8 +13,10 @@ use kube::{Client, ResourceExt};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
-use watch_manager::source::{Freshness, Listed, Page, Served, SourceError, SourceEvents, Target};
-use watch_manager::{Config, EventKind, GvkStatus, KubeSource, Source, Verb, WatchManager};
+use watch_manager::source::{Freshness, Listed, Page, Served, SourceError, SourceEvents, WatchTarget};
+use watch_manager::{
+    CancellationToken, Config, EventKind, GvkStatus, KubeSource, Source, Verb, WatchManager,
+};
 
 use super::{Duration, Gadgets, PATIENCE, allow, manage, next_change, next_object, status};
 
@@ -47,7 +49,11 @@ impl Source for Gated {
         self.source.resolve(gvk, freshness)
     }
 
-    fn list<'a>(&'a self, target: &'a Target, page: &'a Page) -> BoxFuture<'a, Result<Listed, SourceError>> {
+    fn list<'a>(
+        &'a self,
+        target: &'a WatchTarget,
+        page: &'a Page,
+    ) -> BoxFuture<'a, Result<Listed, SourceError>> {
         async move {
             if page.continue_token.is_none() {
                 return self.source.list(target, page).await;
@@ -62,7 +68,7 @@ impl Source for Gated {
 
     fn watch<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WatchTarget,
         version: &'a str,
         limit: Duration,
     ) -> BoxFuture<'a, Result<SourceEvents, SourceError>> {
@@ -126,7 +132,7 @@ async fn a_version_that_etcd_has_compacted_is_listed_again_and_missed_deletes_ar
     let source = Gated::new(plane.client().unwrap());
     let (watches, log) = (Arc::clone(&source.watches), Arc::clone(&source.log));
     let (manager, driver) = WatchManager::builder_with_source(source).build();
-    let _driver = tokio::spawn(driver);
+    let _driver = tokio::spawn(driver.run(CancellationToken::new()));
     let mut registrar = manager.registrar("r").unwrap();
     let interest = watch_manager::Interest::new(maps()).namespaces([&namespace]);
     registrar.add(interest).ready().await.unwrap();
@@ -162,7 +168,7 @@ async fn pages_that_etcd_has_compacted_do_not_keep_a_list_from_completing() {
     config.page_size = 1;
     config.request_timeout = PATIENCE;
     let (manager, driver) = WatchManager::builder_with_source(source).config(config).build();
-    let _driver = tokio::spawn(driver);
+    let _driver = tokio::spawn(driver.run(CancellationToken::new()));
     let mut registrar = manager.registrar("r").unwrap();
     let handle = registrar.add(watch_manager::Interest::new(maps()).namespaces([&namespace]));
     // The first page is delivered; the next waits for the gate until its version is gone.

@@ -26,7 +26,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use watch_manager::{
-    Config, Delays, EventKind, GvkStatus, Interest, Registrar, Verb, WatchManager, WatchReadiness,
+    CancellationToken, Config, Delays, EventKind, GvkStatus, Interest, Registrar, Verb, WatchManager,
+    WatchReadiness,
 };
 
 /// More than any step takes on a busy machine: reaching it is a failure.
@@ -297,7 +298,7 @@ async fn a_restarted_api_server_is_followed_again_and_nothing_is_said_twice() {
 
 fn manage(client: Client, config: Config) -> (WatchManager, JoinHandle<()>) {
     let (manager, driver) = WatchManager::builder(client).config(config).build();
-    (manager, tokio::spawn(driver))
+    (manager, tokio::spawn(driver.run(CancellationToken::new())))
 }
 
 /// The next event about an object.

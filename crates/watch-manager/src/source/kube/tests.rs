@@ -24,8 +24,8 @@ fn answering(status: u16, body: &str) -> (KubeSource, Arc<Mutex<Vec<String>>>) {
     (KubeSource::new(Client::new(service, "default")), requests)
 }
 
-fn gadgets() -> Target {
-    Target::all(ApiResource::from_gvk_with_plural(
+fn gadgets() -> WatchTarget {
+    WatchTarget::all(ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk("example.com", "v1", "Gadget"),
         "gadgets",
     ))

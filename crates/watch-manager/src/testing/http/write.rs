@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::path::{PatchForm, Resource, Write};
 use super::{not_found, stamped, status_of};
-use crate::source::{Page, Target};
+use crate::source::{Page, WatchTarget};
 use crate::testing::{FakeApi, gvk_of, key};
 
 type Failure = (u16, String);
@@ -12,7 +12,7 @@ type Failure = (u16, String);
 /// A write that is under way.
 struct Request<'a> {
     resource: &'a Resource,
-    target: Target,
+    target: WatchTarget,
     dry_run: bool,
 }
 
@@ -127,7 +127,7 @@ impl FakeApi {
         Ok(self.store(request, new))
     }
 
-    fn find(&self, target: &Target, name: &str) -> Option<Value> {
+    fn find(&self, target: &WatchTarget, name: &str) -> Option<Value> {
         let state = self.lock();
         let kind = state.kinds.get(&key(&gvk_of(&target.resource)))?;
         kind.get(target.namespace.as_deref(), name).map(|object| (*object).clone())

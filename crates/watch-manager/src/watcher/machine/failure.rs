@@ -10,7 +10,7 @@ use super::Machine;
 use crate::dispatcher::Step;
 use crate::event::{GvkStatus, Verb};
 use crate::object::{Remains, WatchedObject};
-use crate::source::{Freshness, Page, SourceError, Target};
+use crate::source::{Freshness, Page, SourceError, WatchTarget};
 
 /// The longest time for which a server that is too busy is left alone, whatever it asks for.
 const BUSY: Duration = Duration::from_secs(300);
@@ -22,7 +22,13 @@ impl Machine {
     /// kind is listed, as client-go does (`Reflector.watch` in `tools/cache/reflector.go`: every error at the start of a
     /// watch but a refused connection and 429). Unlike there, a server that is starting (503) or refuses (403) is asked for the
     /// same version again: it has not judged it, and lists of all kinds are what it needs least.
-    pub(super) fn disconnect(&mut self, now: Instant, target: Target, version: String, error: &SourceError) {
+    pub(super) fn disconnect(
+        &mut self,
+        now: Instant,
+        target: WatchTarget,
+        version: String,
+        error: &SourceError,
+    ) {
         let again = match error {
             SourceError::Expired | SourceError::Rejected(_) | SourceError::Undecodable(_) => {
                 Phase::List(self.listing(target))
@@ -33,7 +39,7 @@ impl Machine {
     }
 
     /// Goes on at `version`, or lists again if that leaves something unknown.
-    pub(super) fn resume(&self, target: Target, version: String) -> Phase {
+    pub(super) fn resume(&self, target: WatchTarget, version: String) -> Phase {
         match self.doubtful {
             true => Phase::List(self.listing(target)),
             false => Phase::Connect { target, version },
@@ -110,14 +116,14 @@ impl Machine {
         self.phase = Phase::Wait { until, recovers, then: Box::new(then) };
     }
 
-    pub(super) fn begin_list(&mut self, target: Target) {
+    pub(super) fn begin_list(&mut self, target: WatchTarget) {
         if !self.complete {
             self.report(GvkStatus::Listing);
         }
         self.phase = Phase::List(self.listing(target));
     }
 
-    pub(super) fn listing(&self, target: Target) -> Listing {
+    pub(super) fn listing(&self, target: WatchTarget) -> Listing {
         Listing { target, page: Page::first(Some(self.config.page_size)), expired: 0 }
     }
 

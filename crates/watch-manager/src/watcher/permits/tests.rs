@@ -9,10 +9,10 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn most_places_go_to_the_oldest_and_some_to_the_newest() {
-    let lane = Lane::new(1, 1, HOLD);
-    let (first, second) = (lane.acquire().await, lane.acquire().await);
+    let queue = PermitQueue::new(1, 1, HOLD);
+    let (first, second) = (queue.acquire().await, queue.acquire().await);
     assert_eq!((first.place, second.place), (Place::Oldest, Place::Newest));
-    let mut waiting: Vec<_> = (0..4).map(|_| Box::pin(lane.acquire())).collect();
+    let mut waiting: Vec<_> = (0..4).map(|_| Box::pin(queue.acquire())).collect();
     waiting.iter_mut().for_each(|waiting| assert!(waiting.now_or_never().is_none()));
     drop((first, second));
     let granted: Vec<_> =
@@ -149,14 +149,14 @@ proptest! {
         free in 0_usize..3,
         free_for_newest in 0_usize..3,
     ) {
-        let lane = Lane::new(free, free_for_newest, HOLD);
+        let queue = PermitQueue::new(free, free_for_newest, HOLD);
         let mut waiting: Vec<std::pin::Pin<Box<dyn Future<Output = Permit>>>> = Vec::new();
         let mut taken: Vec<Permit> = Vec::new();
         for next in moves {
             match next {
                 Move::Come => {
-                    let lane = Arc::clone(&lane);
-                    waiting.push(Box::pin(async move { lane.acquire().await }));
+                    let queue = Arc::clone(&queue);
+                    waiting.push(Box::pin(async move { queue.acquire().await }));
                     if let Some(permit) = waiting.last_mut().and_then(|last| last.now_or_never()) {
                         waiting.pop();
                         taken.push(permit);
@@ -178,7 +178,7 @@ proptest! {
             prop_assert!(taken.len() <= free + free_for_newest);
         }
         drop((waiting, taken));
-        let state = lane.lock();
+        let state = queue.lock();
         prop_assert_eq!((state.free, state.free_for_newest, state.waiting.len()), (free, free_for_newest, 0));
     }
 }

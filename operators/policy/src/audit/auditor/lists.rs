@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::time::Instant;
-use watch_manager::source::{Listed, Page, SourceError, Target};
+use watch_manager::source::{Listed, Page, SourceError, WatchTarget};
 
 use super::pipeline::{Sighting, Work};
 use super::{Auditor, BATCH};
@@ -56,7 +56,7 @@ impl Auditor {
         let Some((_, served)) = self.kinds.get(&pass.kind.gvk()) else {
             return self.ledger.pass_ended(&pass, false);
         };
-        let mut target = Target::all(served.resource());
+        let mut target = WatchTarget::all(served.resource());
         target.namespace = pass.namespace.clone();
         let mut page = Page::first(self.options.chunk_size);
         page.continue_token = token;

@@ -7,7 +7,7 @@ use constraint_framework::review::Document;
 use futures::{StreamExt, stream};
 use kube::discovery::Discovery;
 use serde_json::Value;
-use watch_manager::source::{Page, SourceError, Target};
+use watch_manager::source::{Page, SourceError, WatchTarget};
 use watch_manager::{GroupVersionKind, KubeSource, Source};
 
 use super::assembly::{Assembly, Collector};
@@ -145,7 +145,7 @@ async fn list(
     kind: &ServedKind,
     mut take: impl AsyncFnMut(Option<Vec<String>>),
 ) -> Result<(), SourceError> {
-    let (target, gvk) = (Target::all(kind.resource()), kind.gvk());
+    let (target, gvk) = (WatchTarget::all(kind.resource()), kind.gvk());
     let mut page = Page::first(lister.chunk_size);
     let mut attempts = 1;
     loop {

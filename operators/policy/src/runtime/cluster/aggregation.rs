@@ -33,7 +33,7 @@ impl Cluster {
     /// An aggregator, and the watches that it shares with the reporter.
     pub(super) fn aggregator(&self) -> (Aggregator, Arc<StatusWatches>) {
         let (watches, driver) = StatusWatches::new(WatchManager::builder_with_source(self.watches.source()));
-        self.supervisor.background("watches of reports", driver);
+        self.supervisor.background("watches of reports", driver.run(CancellationToken::new()));
         let config =
             AggregatorConfig::new(&self.identity, shapes(self.versions.clone())).follow(watches.clone());
         (Aggregator::new(self.client.clone(), config), watches)

@@ -64,12 +64,12 @@ impl Cluster {
         let routes =
             OperatorHealth { probes, supervisor: self.supervisor.clone(), metrics: metrics.clone(), page };
         let server = Server::new(listener, routes).with_limits(Limits::health());
-        self.supervisor.serve("health server", server.run(self.shutdown.clone()));
+        self.serve("health server", server);
         let (listener, metrics_address) = listen(args.host, args.prometheus_port).await?;
         let exporting = metrics.clone().export(self.shutdown.drain.clone());
         self.supervisor.background("metrics export", exporting);
         let server = Server::new(listener, metrics).with_limits(Limits::health());
-        self.supervisor.serve("metrics server", server.run(self.shutdown.clone()));
+        self.serve("metrics server", server);
         tracing::info!(health = %address, metrics = %metrics_address, "health");
         Ok(())
     }

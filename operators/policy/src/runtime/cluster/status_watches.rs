@@ -16,7 +16,8 @@ use kube::core::DynamicObject;
 use pod_status::{Follow, FollowSelection, Followed};
 use tokio::time::{Interval, interval};
 use watch_manager::{
-    Builder, Config, Driver, GroupVersionKind, Interest, Registrar, WatchHandle, WatchManager, WatchedObject,
+    Builder, Config, GroupVersionKind, Interest, Registrar, WatchDriver, WatchHandle, WatchManager,
+    WatchedObject,
 };
 
 use crate::own_watch::{OwnEvent, folded};
@@ -54,7 +55,7 @@ struct Feed {
 
 impl StatusWatches {
     /// Watches through this manager, and the driver that does the work. It ends when all consumers are gone.
-    pub(super) fn new(manager: Builder) -> (Arc<Self>, Driver) {
+    pub(super) fn new(manager: Builder) -> (Arc<Self>, WatchDriver) {
         let mut config = Config::default();
         (config.watch_timeout, config.idle_timeout, config.refused.max) = (WATCH, SILENCE, REFUSED);
         config.watch_definitions = false;
@@ -162,8 +163,8 @@ mod tests {
 
     use kube::core::ApiResource;
     use serde_json::json;
-    use watch_manager::Verb;
     use watch_manager::testing::{FakeApi, Fault};
+    use watch_manager::{CancellationToken, Verb};
 
     use super::*;
 
@@ -227,7 +228,7 @@ mod tests {
         report(&api, "a", "mine");
         report(&api, "b", "other");
         let (watches, driver) = StatusWatches::new(WatchManager::builder_with_source(api.clone()));
-        let driver = tokio::spawn(driver);
+        let driver = tokio::spawn(driver.run(CancellationToken::new()));
         let mut mine = watches.follow(&selection(&[("pod", "mine")]));
         assert_eq!(take(&mut mine, 3).await, ["begin", "found a", "end"]);
         let mut all = watches.follow(&selection(&[]));
@@ -251,7 +252,7 @@ mod tests {
         api.serve(&gvk(), "podreports");
         report(&api, "a", "mine");
         let (watches, driver) = StatusWatches::new(WatchManager::builder_with_source(api.clone()));
-        let driver = tokio::spawn(driver);
+        let driver = tokio::spawn(driver.run(CancellationToken::new()));
         let mut steps = watches.follow(&selection(&[]));
         assert_eq!(take(&mut steps, 3).await, ["begin", "found a", "end"]);
         api.interrupt(&gvk(), None);
@@ -268,7 +269,7 @@ mod tests {
         let api = FakeApi::new();
         api.serve(&gvk(), "podreports");
         let (watches, driver) = StatusWatches::new(WatchManager::builder_with_source(api.clone()));
-        let driver = tokio::spawn(driver);
+        let driver = tokio::spawn(driver.run(CancellationToken::new()));
         let mut steps = watches.follow(&selection(&[]));
         assert_eq!(take(&mut steps, 2).await, ["begin", "end"]);
         let count = heard(&mut steps, 300).await;
