@@ -47,12 +47,12 @@ struct Epochs(HashMap<Gvk, u64>);
 
 /// Adapters for streams of [`WatchEvent`]s.
 pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
-    /// Only the events of one kind. The others are dropped.
+    /// Keeps the events of one kind and drops the others.
     fn of_kind(self, gvk: GroupVersionKind) -> impl Stream<Item = WatchEvent> {
         self.filter(move |event| std::future::ready(*event.gvk == gvk))
     }
 
-    /// The objects as `K`. An object that does not have the shape of `K` is an error that names it, after which the
+    /// Reads the objects as `K`. An object that does not have the shape of `K` is an error that names it, after which the
     /// stream goes on.
     fn typed<K: DeserializeOwned>(self) -> impl Stream<Item = Result<TypedEvent<K>, OtherShapeError>> {
         let mut epochs = Epochs::default();
@@ -62,7 +62,7 @@ pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
         })
     }
 
-    /// The kind and key of each object that changed or was deleted: the input of a work queue.
+    /// Yields the kind and key of each object that changed or was deleted: the input of a work queue.
     fn keys(self) -> impl Stream<Item = (Gvk, ObjectKey)> {
         self.filter_map(|event| {
             let key = event.kind.object().map(|object| (event.gvk.clone(), object.key().clone()));
