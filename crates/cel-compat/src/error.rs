@@ -16,9 +16,19 @@ pub enum EvalError {
     /// given on another value in its place.
     #[error("{0}")]
     Unreadable(String),
+    /// The expression, its environment and its values do not belong together, or the compiler is wrong: a name has no
+    /// value, or a position is out of range. Nothing absorbs that, so that no policy is silent about it.
+    #[error("internal error: {0}")]
+    Internal(String),
 }
 
 impl EvalError {
+    /// Returns the error of [`Bindings`](crate::Bindings) for a name that they do not have.
+    #[must_use]
+    pub fn no_value(name: &str) -> Self {
+        Self::Internal(format!("no value for the name {name}"))
+    }
+
     pub(super) fn failed(message: impl Into<String>) -> Self {
         Self::Failed(message.into())
     }

@@ -2,6 +2,7 @@
 //!
 //! Values are shared, never copied: selecting a field of a large object costs the same as of a small one.
 
+mod access;
 mod fold;
 
 use std::borrow::Cow;
@@ -10,28 +11,28 @@ use std::sync::Arc;
 
 use eval_budget::Budget;
 
-use super::compare::lookup;
 use super::environment::{Environment, Expression};
 use super::error::EvalError;
 use super::meter::Meter;
 use super::node::{Call, Node, OptionalMap, Path};
-use super::operator::{Operator, negate, position};
+use super::operator::{Operator, negate};
 use super::value::{Key, Value};
+use access::{check_index, find, has, missing, select, select_optional};
 
 /// The values of the names that an [`Environment`] was given.
 pub trait Bindings {
     /// Returns the value of a name; called only where an expression uses the name. Variables come as `variables.<name>`.
+    /// The value of an object that is absent is `Value::Null`.
     ///
     /// # Errors
-    /// [`EvalError::Unreadable`] for a value that there is and that cannot be supplied: the evaluation ends with it. `&&` and
-    /// `||` absorb [`EvalError::Failed`], as they do any error of the language.
+    /// [`EvalError::Internal`] for a name without a value, and [`EvalError::Unreadable`] for a value that there is and that cannot be
+    /// supplied: the evaluation ends with either. `&&` and `||` absorb [`EvalError::Failed`], as they do any error of the language.
     fn value(&self, name: &str) -> Result<Value, EvalError>;
 }
 
 impl Bindings for BTreeMap<String, Value> {
-    /// Returns `null` for a name that is not in the map.
     fn value(&self, name: &str) -> Result<Value, EvalError> {
-        Ok(self.get(name).cloned().unwrap_or(Value::Null))
+        self.get(name).cloned().ok_or_else(|| EvalError::no_value(name))
     }
 }
 
@@ -54,17 +55,18 @@ impl<'a> Evaluation<'a> {
         Self { environment, bindings, known, locals: Vec::new(), meter: Meter::new(*budget) }
     }
 
-    /// Other values for the same names. What is spent stays spent.
+    /// Replaces the values of the names. What is spent stays spent.
     #[must_use]
     pub fn rebind(mut self, bindings: &'a dyn Bindings) -> Self {
         self.known.iter_mut().for_each(|known| *known = None);
         Self { bindings, ..self }
     }
 
-    /// The value of an expression that this evaluation's environment compiled.
+    /// Evaluates an expression that this evaluation's environment compiled.
     ///
     /// # Errors
-    /// A value that the language does not have, an exhausted budget, or a value that the bindings cannot supply.
+    /// An error of the language, an exhausted budget, a value that the bindings cannot supply, or an expression that another
+    /// environment compiled.
     pub fn evaluate(&mut self, expression: &Expression) -> Result<Value, EvalError> {
         self.meter.enter();
         self.locals.clear();
@@ -132,7 +134,7 @@ impl<'a> Evaluation<'a> {
             Node::Constant(value) => Ok(value.clone()),
             Node::Given(position) => self.given(*position),
             Node::Variable(position) => self.variable(*position),
-            Node::Local(_) => Err(EvalError::failed("unbound name")),
+            Node::Local(slot) => Err(EvalError::Internal(format!("no value in slot {slot} of the macros"))),
             Node::Path(path) => self.path(path),
             Node::SelectOptional { operand, field } => {
                 self.with_value(operand, |value| select_optional(value, field))
@@ -180,7 +182,9 @@ impl<'a> Evaluation<'a> {
     }
 
     fn given(&self, position: usize) -> Result<Value, EvalError> {
-        self.environment.given_name(position).map_or(Ok(Value::Null), |name| self.bindings.value(name))
+        let name = self.environment.given_name(position);
+        self.bindings
+            .value(name.ok_or_else(|| EvalError::Internal(format!("no name at position {position}")))?)
     }
 
     /// A variable, evaluated when first asked for.
@@ -190,7 +194,7 @@ impl<'a> Evaluation<'a> {
         }
         let environment = self.environment;
         let Some(variable) = environment.variables().get(position) else {
-            return Err(EvalError::failed("undeclared variable"));
+            return Err(EvalError::Internal(format!("no variable at position {position}")));
         };
         let locals = std::mem::take(&mut self.locals);
         let outcome = self.node(&variable.node);
@@ -200,7 +204,7 @@ impl<'a> Evaluation<'a> {
             Err(EvalError::Failed(message)) => {
                 Err(format!("composited variable {:?} fails to evaluate: {message}", variable.name))
             }
-            Err(error) => return Err(error),
+            Err(fatal) => return Err(fatal),
         };
         if let Some(slot) = self.known.get_mut(position) {
             *slot = Some(outcome.clone());
@@ -218,7 +222,7 @@ impl<'a> Evaluation<'a> {
                 Err(EvalError::Failed(message)) => {
                     failed.get_or_insert(message);
                 }
-                Err(error) => return Err(error),
+                Err(fatal) => return Err(fatal),
             }
         }
         failed.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
@@ -320,14 +324,6 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// Refuses what can be neither the position in a list nor the key of a map, whatever is indexed.
-fn check_index(index: &Value) -> Result<(), EvalError> {
-    match index {
-        Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Float(_) | Value::Bool(_) => Ok(()),
-        other => Err(EvalError::Failed(format!("invalid qualifier type: {}", other.type_name()))),
-    }
-}
-
 fn as_bool(value: &Value) -> Result<bool, EvalError> {
     match value {
         Value::Bool(truth) => Ok(*truth),
@@ -345,57 +341,59 @@ fn present(is_optional: bool, value: Value) -> Result<Option<Value>, EvalError> 
     })
 }
 
-/// The field of a value; `None` when it is not there. What holds no fields has none; a list refuses the question.
-fn field_of<'a>(operand: &'a Value, field: &str) -> Result<Option<&'a Value>, EvalError> {
-    match operand {
-        Value::Map(map) => Ok(map.field(field)),
-        Value::List(_) => Err(EvalError::failed("unsupported index type 'string' in list")),
-        _ => Ok(None),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
 
-fn select(operand: &Value, field: &str) -> Result<Value, EvalError> {
-    if operand.as_optional().is_some() {
-        return select_optional(operand, field);
-    }
-    field_of(operand, field)?.cloned().ok_or_else(|| EvalError::no_key(field))
-}
+    use super::super::node::{Fold, Shape};
+    use super::super::types::Type;
+    use super::*;
 
-fn select_optional(operand: &Value, field: &str) -> Result<Value, EvalError> {
-    match operand.as_optional() {
-        Some(None) => Ok(Value::optional(None)),
-        Some(Some(inner)) => field_of(inner, field).map(|found| Value::optional(found.cloned())),
-        None => field_of(operand, field).map(|found| Value::optional(found.cloned())),
+    fn evaluate(node: Node, environment: &Environment) -> Result<Value, EvalError> {
+        let expression =
+            Expression { node, of: Type::Dyn, height: 1, max_cost: None, names: BTreeSet::new() };
+        let values = BTreeMap::new();
+        Evaluation::new(environment, &values, &Budget::default()).evaluate(&expression)
     }
-}
 
-fn has(operand: &Value, field: &str) -> Result<bool, EvalError> {
-    match operand.as_optional() {
-        Some(None) => Ok(false),
-        Some(Some(inner)) => field_of(inner, field).map(|found| found.is_some()),
-        None => field_of(operand, field).map(|found| found.is_some()),
+    /// The forms that absorb errors of the language, each around a node.
+    fn absorbing(broken: fn() -> Node) -> Vec<Node> {
+        let truth = |truth| Node::Constant(Value::Bool(truth));
+        let fold = |shape| {
+            let range = Node::Constant(Value::list(vec![Value::Int(1), Value::Int(2)]));
+            Node::Fold(Box::new(Fold { range, slot: 0, is_pair: false, shape }))
+        };
+        vec![
+            broken(),
+            Node::Some(vec![broken(), truth(true)]),
+            Node::Every(vec![broken(), truth(false)]),
+            fold(Shape::Exists(Node::Some(vec![broken(), truth(true)]))),
+            fold(Shape::All(broken())),
+        ]
     }
-}
 
-fn find<'a>(operand: &'a Value, index: &Value) -> Result<Option<&'a Value>, EvalError> {
-    match operand {
-        Value::List(list) => Ok(position(index)?.and_then(|position| list.get(position))),
-        Value::Map(map) => Ok(lookup(map, index)),
-        _ => Ok(None),
+    #[test]
+    fn a_broken_position_is_an_internal_error_that_nothing_absorbs() {
+        let mut environment = Environment::default().with("object", Type::Dyn);
+        let missing: [fn() -> Node; 4] =
+            [|| Node::Local(9), || Node::Given(9), || Node::Variable(9), || Node::Given(0)];
+        for node in missing.into_iter().flat_map(absorbing) {
+            let shown = format!("{node:?}");
+            assert!(matches!(evaluate(node, &environment), Err(EvalError::Internal(_))), "{shown}");
+        }
+        environment.define("v", environment.compile("object.a").unwrap());
+        let uses = environment.compile("true || variables.v || variables.v == 1").unwrap();
+        assert_eq!(evaluate(uses.node, &environment), Ok(Value::Bool(true)), "never requested");
+        let uses = environment.compile("variables.v || true").unwrap();
+        let error = evaluate(uses.node, &environment).unwrap_err();
+        assert_eq!(error.to_string(), "internal error: no value for the name object");
     }
-}
 
-fn missing(operand: &Value, index: &Value) -> EvalError {
-    let index = match index {
-        Value::String(text) => text.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Uint(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Bool(truth) => truth.to_string(),
-        other => other.type_name().to_owned(),
-    };
-    match operand {
-        Value::List(_) => EvalError::Failed(format!("index out of bounds: {index}")),
-        _ => EvalError::no_key(&index),
+    #[test]
+    fn a_macro_that_lost_its_slot_is_an_internal_error() {
+        let range = Node::Constant(Value::list(vec![Value::Int(1)]));
+        let shape = Shape::Filter(Node::Constant(Value::Bool(true)));
+        let node = Node::Fold(Box::new(Fold { range, slot: 3, is_pair: false, shape }));
+        assert!(matches!(evaluate(node, &Environment::default()), Err(EvalError::Internal(_))));
     }
 }

@@ -42,8 +42,9 @@ impl Evaluation<'_> {
     }
 
     /// The value of the first name in this round.
-    fn bound(&self, fold: &Fold) -> Value {
-        self.locals.get(fold.slot).cloned().unwrap_or(Value::Null)
+    fn bound(&self, fold: &Fold) -> Result<Value, EvalError> {
+        let missing = || EvalError::Internal(format!("no value in slot {} of the macros", fold.slot));
+        self.locals.get(fold.slot).cloned().ok_or_else(missing)
     }
 
     fn keeps(&mut self, filter: Option<&Node>) -> Result<bool, EvalError> {
@@ -67,7 +68,7 @@ impl Evaluation<'_> {
                 Err(EvalError::Failed(message)) => {
                     failed.get_or_insert(message);
                 }
-                Err(error) => return Err(error),
+                Err(fatal) => return Err(fatal),
             }
         }
         failed.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
@@ -89,7 +90,7 @@ impl Evaluation<'_> {
         for round in rounds {
             self.bind(fold, round);
             if self.holds(body)? {
-                kept.push(self.bound(fold));
+                kept.push(self.bound(fold)?);
             }
         }
         Ok(Value::List(Arc::new(kept)))
@@ -124,7 +125,7 @@ impl Evaluation<'_> {
             self.bind(fold, round);
             if self.keeps(filter)? {
                 let value = self.node(body)?;
-                insert(&mut map, Key::try_from(self.bound(fold))?, value)?;
+                insert(&mut map, Key::try_from(self.bound(fold)?)?, value)?;
             }
         }
         Ok(Value::Map(map.into_iter().collect()))
@@ -168,7 +169,7 @@ impl Evaluation<'_> {
         for round in rounds {
             self.bind(fold, round);
             let by = self.node(body)?;
-            sorted.push((by, self.bound(fold)));
+            sorted.push((by, self.bound(fold)?));
         }
         sort_by(&self.meter, &mut sorted, |(by, _)| by, "sort keys must have the same type")?;
         let list = sorted.into_iter().map(|(_, element)| element).collect();

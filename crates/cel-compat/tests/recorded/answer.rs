@@ -99,6 +99,8 @@ fn values(object: &Json) -> BTreeMap<String, Value> {
     });
     let named = [
         ("object", Value::from_json(object)),
+        ("oldObject", Value::Null),
+        ("namespaceObject", Value::Null),
         ("variables.anyObject", Value::from_json(object)),
         ("request", Value::from_json(&request)),
     ];

@@ -46,6 +46,8 @@ impl CompiledPolicy for CelProgram {
             Ok(violations) => Ok(violations),
             // An object is not admitted for nesting deep, whatever the failure policy.
             Err(CelError::Unreadable(_)) => Err(EvalError::Unreadable),
+            // The policy was compiled wrongly, which its author's `Ignore` does not cover.
+            Err(broken @ CelError::Internal(_)) => Err(broken.into()),
             // `Ignore`: an object is admitted when the policy cannot decide.
             Err(_) if self.failure_policy == FailurePolicy::Ignore => Ok(Vec::new()),
             Err(CelError::Failed(message)) => Ok(vec![violation(message)]),

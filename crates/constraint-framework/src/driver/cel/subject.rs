@@ -50,10 +50,11 @@ impl Bindings for Subject<'_> {
             "oldObject" => self.old_object(),
             "request" => Ok(review.cel_request().clone()),
             "namespaceObject" if self.has_namespace => review.cel_namespace().cloned(),
+            "namespaceObject" => Ok(Value::Null),
             "params" | "variables.params" => self.case.parameters.cel().cloned(),
             "variables.anyObject" if self.is_delete() => self.old_object(),
             "variables.anyObject" => self.object(),
-            _ => Ok(Value::Null),
+            _ => return Err(EvalError::no_value(name)),
         };
         value.map_err(|error| EvalError::Unreadable(error.to_string()))
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::driver::{Budget, Case, CelDriver, Driver, EvalError};
+use crate::driver::{Budget, Case, CelDriver, CompiledPolicy, Driver, EvalError};
 use crate::inventory::Inventory;
 use crate::review::{Document, Json, Review};
 use crate::target::AdmissionTarget;
@@ -142,6 +142,22 @@ fn an_error_is_a_violation_unless_it_is_ignored() {
                   evaluate: no such key: nope";
     assert_eq!(messages(source("Fail"), &found(3)), [broken, "one"]);
     assert_eq!(messages(source("Ignore"), &found(3)), ["one"]);
+}
+
+#[test]
+fn an_internal_error_is_no_answer_whatever_the_failure_policy() {
+    for policy in ["Fail", "Ignore"] {
+        let source = json!({"failurePolicy": policy, "validations": [{"expression": "ghost || true"}]});
+        let environment = super::environment().with("ghost", cel_compat::Type::Dyn);
+        let program = super::compile(&source, environment).unwrap();
+        let (review, parameters) = (found(1), Json::from_value(&json!({})).unwrap());
+        let case = Case { review: &review, parameters: &parameters, inventory: &Inventory::default() };
+        let outcome = CompiledPolicy::evaluate(&program, &case, &Budget::default());
+        assert!(
+            matches!(outcome, Err(EvalError::Cel(cel_compat::EvalError::Internal(_)))),
+            "{policy}: {outcome:?}"
+        );
+    }
 }
 
 #[test]
