@@ -49,67 +49,67 @@ impl TypeDeclaration {
         Self { of, max_elements, min_size, parts: Parts::None }
     }
 
-    /// An integer or a string (`x-kubernetes-int-or-string`): its type is known only when a rule runs.
+    /// Declares an integer or a string (`x-kubernetes-int-or-string`): its type is known only when a rule runs.
     #[must_use]
     pub fn int_or_string(max_length: Option<u64>) -> Self {
         Self::simple(Type::Dyn, string_length(max_length), 1)
     }
 
-    /// `true` or `false`.
+    /// Declares a boolean.
     #[must_use]
     pub const fn boolean() -> Self {
         Self::simple(Type::Bool, 0, 4)
     }
 
-    /// An integer.
+    /// Declares an integer.
     #[must_use]
     pub const fn integer() -> Self {
         Self::simple(Type::Int, 0, 1)
     }
 
-    /// A number.
+    /// Declares a number.
     #[must_use]
     pub const fn number() -> Self {
         Self::simple(Type::Double, 0, 1)
     }
 
-    /// A string of at most so many characters, each of which may take four bytes.
+    /// Declares a string of at most so many characters, each of which may take four bytes.
     #[must_use]
     pub fn string(max_length: Option<u64>) -> Self {
         Self::simple(Type::String, string_length(max_length), 2)
     }
 
-    /// A string that is one of a list: the longest has so many bytes.
+    /// Declares a string that is one of a list: the longest has so many bytes.
     #[must_use]
     pub const fn one_of(longest: u64) -> Self {
         Self::simple(Type::String, longest, 2)
     }
 
-    /// A string of the format `byte`.
+    /// Declares a string of the format `byte`.
     #[must_use]
     pub fn bytes(max_length: Option<u64>) -> Self {
         Self::simple(Type::Bytes, max_length.unwrap_or(LARGEST_REQUEST.saturating_sub(2)), 2)
     }
 
-    /// A string of the format `duration`.
+    /// Declares a string of the format `duration`.
     #[must_use]
     pub const fn duration() -> Self {
         Self::simple(Type::Duration, 32, 3)
     }
 
-    /// A string of the format `date`.
+    /// Declares a string of the format `date`.
     #[must_use]
     pub const fn date() -> Self {
         Self::simple(Type::Timestamp, 12, 12)
     }
 
-    /// A string of the format `date-time`.
+    /// Declares a string of the format `date-time`.
     #[must_use]
     pub const fn date_time() -> Self {
         Self::simple(Type::Timestamp, 32, 21)
     }
 
-    /// A list of at most so many items.
+    /// Declares a list of at most so many items.
     #[must_use]
     pub fn list(item: Self, max_items: Option<u64>) -> Self {
         let max_elements = max_items.unwrap_or_else(|| fitting(item.min_size.saturating_add(1)));
@@ -117,7 +117,7 @@ impl TypeDeclaration {
         Self { of, max_elements, min_size: 2, parts: Parts::Items(Arc::new(item)) }
     }
 
-    /// A map of at most so many entries, whose keys are strings.
+    /// Declares a map of at most so many entries, whose keys are strings.
     #[must_use]
     pub fn map(value: Self, max_properties: Option<u64>) -> Self {
         // A key of two bytes, two quotes, a colon and a comma.
@@ -126,7 +126,7 @@ impl TypeDeclaration {
         Self { of, max_elements, min_size: 2, parts: Parts::Values(Arc::new(value)) }
     }
 
-    /// An object of these properties: name, declaration, and whether every object has it from the start (required
+    /// Declares an object of these properties: name, declaration, and whether every object has it from the start (required
     /// and without a default). Properties whose names cannot be written in an expression count for the size only.
     #[must_use]
     pub fn object<'a>(properties: impl IntoIterator<Item = (&'a str, Self, bool)>) -> Self {
@@ -147,7 +147,7 @@ impl TypeDeclaration {
         Self { of, max_elements: 0, min_size, parts: Parts::Fields(Arc::new(fields)) }
     }
 
-    /// The type of the value.
+    /// Returns the type of the value.
     #[must_use]
     pub const fn type_of(&self) -> &Type {
         &self.of
@@ -216,7 +216,7 @@ fn string_length(max_length: Option<u64>) -> u64 {
 /// Words of the language besides the parser's reserved names.
 const WORDS: [&str; 4] = ["true", "false", "null", "in"];
 
-/// A property's name as expressions have to write it; `None` for a name that no expression can write.
+/// Escapes a property's name as expressions have to write it; returns `None` for a name that no expression can write.
 ///
 /// ```text
 /// x-y  →  x__dash__y        namespace  →  __namespace__        a__b  →  a__underscores__b        3d  →  none

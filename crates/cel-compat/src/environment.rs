@@ -54,7 +54,7 @@ pub struct Expression {
 // === impl Environment ===
 
 impl Environment {
-    /// The environment of a rule in `x-kubernetes-validations`: `self` and `oldSelf` of the declared type, `oldSelf`
+    /// Returns the environment of a rule in `x-kubernetes-validations`: `self` and `oldSelf` of the declared type, `oldSelf`
     /// optional if the rule sets `optionalOldSelf`. Expressions get an estimate of their cost.
     #[must_use]
     pub fn for_rule(declaration: &TypeDeclaration, optional_old_self: bool) -> Self {
@@ -133,7 +133,7 @@ impl Environment {
 // === impl Expression ===
 
 impl Expression {
-    /// The type of its value.
+    /// Returns the type of its value.
     #[must_use]
     pub const fn result(&self) -> &Type {
         &self.of

@@ -97,19 +97,19 @@ impl Issues {
         Self { source: source.to_owned(), issues: vec![issue], of: Some(of) }
     }
 
-    /// The issues, in the order of their places.
+    /// Returns the issues, in the order of their places.
     pub fn iter(&self) -> std::slice::Iter<'_, Issue> {
         self.issues.iter()
     }
 
-    /// Returns true if the expression nests deeper than this implementation reads. The API server has other bounds, 250
-    /// steps of its parser, so that it may accept the expression.
+    /// Returns true if the expression nests deeper than this implementation reads. The API server allows more brackets
+    /// (249) and puts no bound on variables that use one another, so that it may accept the expression.
     #[must_use]
     pub fn exceed_limit(&self) -> bool {
         self.issues.iter().any(|issue| issue.is_limit)
     }
 
-    /// The type of an expression that is well typed and holds a constant that can never be evaluated, such as
+    /// Returns the type of an expression that is well typed and holds a constant that can never be evaluated, such as
     /// `int('x')`; `None` for all others. The API server compiles such an expression and refuses its program.
     #[must_use]
     pub const fn program_type(&self) -> Option<&Type> {

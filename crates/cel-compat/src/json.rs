@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use go_compat::json::Document;
+use go_compat::json::FromJson;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::value::{Key, Value};
 
 impl Value {
-    /// JSON text as a value; `None` when it is not JSON, nests deeper than 512 levels, or has a number beyond a binary
+    /// Parses JSON text; returns `None` when it is not JSON, nests deeper than 512 levels, or has a number beyond a binary
     /// float. Half of a surrogate pair becomes the replacement character, as with Go's decoder.
     #[must_use]
     pub fn from_json_text(text: &str) -> Option<Self> {
@@ -20,7 +20,7 @@ impl Value {
         go_compat::json::decode(text).ok()
     }
 
-    /// A parsed JSON value.
+    /// Converts a parsed JSON value.
     #[must_use]
     pub fn from_json(value: &serde_json::Value) -> Self {
         Self::deserialize(value).unwrap_or(Self::Null)
@@ -33,7 +33,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-impl Document for Value {
+impl FromJson for Value {
     type Key = Key;
 
     fn null() -> Self {

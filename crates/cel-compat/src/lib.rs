@@ -26,9 +26,22 @@
 //! ```
 //!
 //! The language, its functions, types and messages are those of ValidatingAdmissionPolicies in Kubernetes 1.36: an
-//! [`Environment`] says which names there are, [`Environment::compile`] parses and checks an [`Expression`], and an
-//! [`Evaluation`] answers under a [`Budget`]. Reviews, policies and their violations are the business of
-//! `constraint-framework`.
+//! [`Environment`] holds the names, [`Environment::compile`] parses and checks an [`Expression`], and an [`Evaluation`]
+//! evaluates it under a [`Budget`].
+//!
+//! | type | purpose |
+//! |---|---|
+//! | [`Environment`], [`Type`] | the names that expressions may use, and their types |
+//! | [`TypeDeclaration`] | the type of a value of a structural schema, and the most that it can hold |
+//! | [`Expression`] | a compiled expression: its type, and the API server's estimate of its cost |
+//! | [`Issues`] | everything that is wrong with an expression, printed as by cel-go |
+//! | [`Evaluation`], [`Bindings`] | one evaluation of any number of expressions, and the values of their names |
+//! | [`Value`], [`Key`], [`Map`], [`OpaqueValue`] | values, which JSON can be converted to |
+//! | [`Budget`], [`Limit`], [`EvalError`] | the limits of an evaluation, and the reasons why there is no value |
+//!
+//! Not here: reviews, policies and their violations, which `constraint-framework` has; protocol buffers; functions that
+//! need a cluster (`authorizer`); expressions of more than 100 brackets around one part, and of more than 500 levels with
+//! the variables that they use. The crate has no features.
 
 mod check;
 mod compare;
@@ -59,3 +72,8 @@ pub use eval_budget::{Budget, Limit};
 pub use issue::{Issue, Issues};
 pub use types::Type;
 pub use value::{Key, Map, OpaqueValue, Value};
+
+/// The example of the README, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

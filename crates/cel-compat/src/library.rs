@@ -1,7 +1,7 @@
-//! The functions of CEL and of Kubernetes: which code answers a call.
+//! The functions of CEL and of Kubernetes: the code behind each name.
 //!
 //! They answer as the Go libraries of the API server do, because a policy must have one verdict in both places.
-//! What may be called at all is said in `overload`, so that a function finds arguments of the types it declares.
+//! `overload` holds the signatures, so that a function finds arguments of the types it declares.
 
 mod conversion;
 mod format;

@@ -17,9 +17,10 @@ use self::tokens::{ARGUMENT, ELEMENT, ENTRY, INDEX, OPERAND};
 
 /// Longest expression, in characters; cel-go's bound.
 const LONGEST: usize = 100_000;
-/// Most levels of one expression, links of chains included. cel-go allows 250 of its own, differently counted, steps.
-const DEEPEST: usize = 200;
-/// Most brackets around one part. Each costs this parser a dozen calls.
+/// Most levels of one expression. A chain of `+`, `.` or `[]` has a level for each link and one more, and may have 250 links,
+/// as in cel-go 0.30.
+const DEEPEST: usize = 251;
+/// Most brackets around one part; cel-go's bound is 249. Each costs this parser a dozen calls.
 const MOST_BRACKETS: usize = 100;
 
 /// Names that CEL keeps for later use; they may be fields, but not names of their own.

@@ -25,9 +25,9 @@ pub enum Type {
     Uint,
     /// Binary floating point numbers.
     Double,
-    /// Texts.
+    /// Strings of Unicode characters.
     String,
-    /// Bytes.
+    /// Strings of bytes.
     Bytes,
     /// Spans of time.
     Duration,
@@ -73,7 +73,7 @@ impl Fields {
         Self(Arc::new(types))
     }
 
-    /// The type of a field, by the name that expressions use.
+    /// Returns the type of a field, by the name that expressions use.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Type> {
         self.0.get(name)

@@ -1,7 +1,6 @@
 //! The values of the language. Copying one copies a pointer.
 //!
-//! How they are compared is in `compare`, how they are read from JSON in `json`; what can be done with them in
-//! `operator` and `library`.
+//! Comparison is in `compare`, reading from JSON in `json`; operators and functions are in `operator` and `library`.
 
 use std::any::Any;
 use std::cmp::Ordering;
@@ -33,9 +32,9 @@ pub enum Value {
     Uint(u64),
     /// A binary floating point number.
     Float(f64),
-    /// Text.
+    /// A string of Unicode characters.
     String(Arc<str>),
-    /// Bytes.
+    /// A string of bytes.
     Bytes(Arc<Vec<u8>>),
     /// A list; the elements may be of different types.
     List(Arc<Vec<Value>>),
@@ -139,7 +138,7 @@ impl fmt::Debug for OpaqueValue {
 // === impl Map ===
 
 impl Map {
-    /// The number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -151,7 +150,7 @@ impl Map {
         self.0.is_empty()
     }
 
-    /// The entries in the order of their keys.
+    /// Returns the entries in the order of their keys.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Value)> {
         self.entries().map(|(key, value)| (key, value))
     }
@@ -160,7 +159,7 @@ impl Map {
         self.0.iter()
     }
 
-    /// The value at a text.
+    /// Returns the value at a string, as a selection of a field finds it.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Value> {
         if self.0.len() <= MOST_TRIED {
@@ -174,7 +173,7 @@ impl Map {
         })
     }
 
-    /// The value at a key. Whole numbers find each other whatever their type.
+    /// Returns the value at a key. Whole numbers find each other whatever their type.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&Value> {
         let other = match key {
@@ -257,18 +256,18 @@ impl fmt::Display for Key {
 // === impl Value ===
 
 impl Value {
-    /// A text.
+    /// Returns a string as a value.
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::String(text.into())
     }
 
-    /// A list.
+    /// Returns a list as a value.
     #[must_use]
     pub fn list(elements: Vec<Self>) -> Self {
         Self::List(Arc::new(elements))
     }
 
-    /// A map of fields.
+    /// Returns a map of fields as a value.
     #[must_use]
     pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         Self::Map(fields.into_iter().map(|(name, value)| (Key::from(name), value)).collect())
@@ -298,7 +297,7 @@ impl Value {
         }
     }
 
-    /// The name of the value's type.
+    /// Returns the name of the value's type.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {

@@ -244,6 +244,20 @@ fn nesting_is_refused_before_the_stack_ends() {
 }
 
 #[test]
+fn a_chain_has_as_many_links_as_in_cel_go() {
+    on_a_small_stack(|| {
+        for link in [" + 1", " * 1", ".a", "[0]", ".reverse()"] {
+            let chain = |links: usize| format!("object{}", link.repeat(links));
+            assert!(run(&environment(), &chain(250)).is_some(), "{link}");
+            assert!(environment().compile(&chain(251)).unwrap_err().exceed_limit(), "{link}");
+        }
+    });
+    let sum = environment().compile(&format!("0{}", " + 1".repeat(250))).unwrap();
+    let budget = Budget::default().with_stack(1 << 20);
+    assert_eq!(Evaluation::new(&environment(), &values(), &budget).evaluate(&sum), Ok(Value::Int(250)));
+}
+
+#[test]
 fn a_chain_of_variables_ends_before_the_stack() {
     on_a_small_stack(|| {
         let mut environment = environment();

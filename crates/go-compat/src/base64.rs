@@ -14,13 +14,13 @@ fn lenient(encoding: &Encoding) -> Encoding {
     specification.encoding().unwrap_or_else(|_| encoding.clone())
 }
 
-/// `StdEncoding.DecodeString`; `None` where it returns an error.
+/// Decodes as `StdEncoding.DecodeString` does; returns `None` where that returns an error.
 #[must_use]
 pub fn decode(digits: &[u8]) -> Option<Vec<u8>> {
     STANDARD.decode(digits).ok()
 }
 
-/// `URLEncoding.DecodeString`; `None` where it returns an error.
+/// Decodes as `URLEncoding.DecodeString` does; returns `None` where that returns an error.
 #[must_use]
 pub fn decode_url(digits: &[u8]) -> Option<Vec<u8>> {
     URL_SAFE.decode(digits).ok()

@@ -2,7 +2,7 @@
 
 const HOUR: u64 = 3_600_000_000_000;
 
-/// `time.ParseDuration`; `None` where it returns an error.
+/// Parses a duration as `time.ParseDuration` does, to nanoseconds; returns `None` where that returns an error.
 #[must_use]
 pub fn parse(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.strip_prefix('-') {
@@ -24,7 +24,7 @@ pub fn parse(text: &str) -> Option<i64> {
     if negative { 0_i64.checked_sub_unsigned(total) } else { i64::try_from(total).ok() }
 }
 
-/// The first number of a duration, its unit, and what follows.
+/// Returns the first number of a duration, its unit, and what follows.
 #[must_use]
 pub fn segment(text: &str) -> Option<(&str, &str, &str)> {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
@@ -62,7 +62,7 @@ fn scaled(number: &str, unit: u64) -> Option<u64> {
     total.checked_add(share as u64)
 }
 
-/// `Duration.String`: `1m30s`, `362.697µs`, `0s`.
+/// Formats nanoseconds as `Duration.String` does: `1m30s`, `362.697µs`, `0s`.
 #[must_use]
 pub fn format(nanoseconds: i64) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };

@@ -1,7 +1,13 @@
-//! `encoding/json`'s decoder: half of a surrogate pair becomes the replacement character, and numbers keep their
-//! spelling. The document's type is the caller's ([`Document`]).
+//! `encoding/json`: its decoder, and strings as it writes them.
+//!
+//! Half of a surrogate pair becomes the replacement character, and numbers keep their spelling. The decoded type is the
+//! caller's ([`FromJson`]). How a float is written is [`strconv::format_json`](crate::strconv::format_json).
+
+mod quote;
 
 use std::fmt;
+
+pub use quote::{quote, quote_without_html};
 
 /// Levels of brackets. Deeper documents are a risk to the stack of the code that walks them.
 const MAX_DEPTH: u32 = 512;
@@ -28,22 +34,22 @@ impl fmt::Display for Error {
 }
 
 /// A type that documents are decoded to.
-pub trait Document: Sized {
+pub trait FromJson: Sized {
     /// The type of an object's keys.
     type Key;
-    /// `null`.
+    /// Returns the value of `null`.
     fn null() -> Self;
-    /// `true` and `false`.
+    /// Returns the value of `true` or `false`.
     fn bool(bool: bool) -> Self;
-    /// A number, spelled as JSON spells numbers; `None` where it is out of the type's range.
+    /// Returns the value of a number, spelled as JSON spells numbers; `None` where it is out of the type's range.
     fn number(text: &str) -> Option<Self>;
-    /// A string.
+    /// Returns the value of a string.
     fn string(string: &str) -> Self;
-    /// The key of a field.
+    /// Returns the key of a field.
     fn key(key: &str) -> Self::Key;
-    /// An array.
+    /// Returns the value of an array.
     fn array(items: Vec<Self>) -> Self;
-    /// An object, with its fields in their order; the last of several with one key counts.
+    /// Returns the value of an object, with its fields in their order; the last of several with one key counts.
     fn object(fields: Vec<(Self::Key, Self)>) -> Self;
 }
 
@@ -51,7 +57,7 @@ pub trait Document: Sized {
 ///
 /// # Errors
 /// The string is not JSON, nests deeper than 512 levels, or has a number out of the type's range.
-pub fn decode<D: Document>(text: &str) -> Result<D, Error> {
+pub fn decode<D: FromJson>(text: &str) -> Result<D, Error> {
     let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
     reader.skip_space();
@@ -99,7 +105,7 @@ impl<'t> Reader<'t> {
         self.peek()
     }
 
-    fn value<D: Document>(&mut self, depth: u32) -> Result<D, Error> {
+    fn value<D: FromJson>(&mut self, depth: u32) -> Result<D, Error> {
         match self.next() {
             Some(b'"') => Ok(D::string(&self.string()?)),
             Some(b'{') => self.object(self.deeper(depth)?),
@@ -125,7 +131,7 @@ impl<'t> Reader<'t> {
         Ok(value)
     }
 
-    fn number<D: Document>(&mut self) -> Result<D, Error> {
+    fn number<D: FromJson>(&mut self) -> Result<D, Error> {
         let rest = self.text.get(self.at..).unwrap_or("");
         let end = rest.bytes().position(|b| !matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
         let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or("");
@@ -137,7 +143,7 @@ impl<'t> Reader<'t> {
         Ok(number)
     }
 
-    fn array<D: Document>(&mut self, depth: u32) -> Result<D, Error> {
+    fn array<D: FromJson>(&mut self, depth: u32) -> Result<D, Error> {
         self.skip(1);
         let mut items = Vec::new();
         if self.next() == Some(b']') {
@@ -152,7 +158,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn object<D: Document>(&mut self, depth: u32) -> Result<D, Error> {
+    fn object<D: FromJson>(&mut self, depth: u32) -> Result<D, Error> {
         self.skip(1);
         let mut pairs = Vec::new();
         if self.next() == Some(b'}') {

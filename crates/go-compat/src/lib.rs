@@ -1,4 +1,4 @@
-//! Exact equivalents of what Go's standard library and libyaml do.
+//! Exact equivalents of what Go's standard library, libyaml and two small libraries of Kubernetes do.
 //!
 //! Rego, CEL and Kubernetes' own validation are written in Go, and what Go does shows in their results: which patterns
 //! compile, how a number is printed, which string is a URL.
@@ -10,22 +10,23 @@
 //!
 //! | module | Go's package | feature |
 //! |---|---|---|
-//! | [`strconv`] | `strconv`: quoting, printing of numbers | |
+//! | [`strconv`] | `strconv`: quoting and unquoting, printing and parsing of numbers | |
 //! | `fmt` | `fmt`: `Sprintf` with every verb | `fmt` |
 //! | `regexp` | `regexp`, `regexp/syntax` | `regexp` |
 //! | [`time`] | `time`: layouts, the calendar; zones behind `zones` | |
 //! | [`duration`] | `time.Duration` | |
-//! | [`net`], [`netip`] | `net.IPNet`; `net/netip` prefixes | |
+//! | [`net`], [`netip`] | `net.IPNet`, addresses as before Go 1.17; `net/netip` prefixes | |
 //! | [`url`] | `net/url` | |
 //! | [`mail`] | `net/mail` addresses | |
-//! | [`json`] | `encoding/json`'s decoder | |
+//! | [`json`] | `encoding/json`: its decoder, strings in quotes | |
 //! | [`utf8`] | strings made of bytes | |
 //! | `base64` | `encoding/base64` | `base64` |
 //! | `yaml` | `go.yaml.in/yaml` v2 and v3: composing, the meaning of plain words | `yaml` |
+//! | `strfmt` | `k8s.io/kube-openapi/pkg/validation/strfmt`: named formats of strings | `strfmt` |
 //! | `sigs_yaml` | `sigs.k8s.io/yaml`: manifests as JSON | `sigs-yaml` |
 //!
-//! The conformance tests of this workspace ask Go itself for every module. There is no Kubernetes in this crate, and
-//! no policy language.
+//! The conformance tests of this workspace ask Go itself for every module. Not here: objects of Kubernetes, policy
+//! languages, and functions of Go that none of those use.
 
 #[cfg(feature = "base64")]
 pub mod base64;
@@ -41,6 +42,8 @@ pub mod regexp;
 #[cfg(feature = "sigs-yaml")]
 pub mod sigs_yaml;
 pub mod strconv;
+#[cfg(feature = "strfmt")]
+pub mod strfmt;
 pub mod time;
 pub mod url;
 pub mod utf8;

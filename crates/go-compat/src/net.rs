@@ -16,10 +16,35 @@ pub struct Cidr {
 /// IPv4 addresses as IPv6 ones start here.
 const MAPPED: u128 = 0xffff_0000_0000;
 
-/// `net.ParseIP`: an address as 128 bits, IPv4 in the IPv4-mapped range.
+/// Parses an address as `net.ParseIP` does: to 128 bits, IPv4 in the IPv4-mapped range.
 #[must_use]
 pub fn parse_ip(text: &str) -> Option<u128> {
     text.parse().ok().map(bits_of)
+}
+
+/// Parses an address as `net.ParseIP` did before Go 1.17 and `ParseIPSloppy` of `k8s.io/utils/net` does: numbers may
+/// begin with zeros.
+#[must_use]
+pub fn parse_ip_sloppy(text: &str) -> Option<IpAddr> {
+    let mut plain = String::with_capacity(text.len());
+    for part in text.split_inclusive(['.', ':']) {
+        let digits = part.strip_suffix(['.', ':']).unwrap_or(part);
+        let significant = digits.trim_start_matches('0');
+        plain.push_str(if significant.is_empty() { digits.get(..1).unwrap_or("") } else { significant });
+        plain.push_str(part.get(digits.len()..).unwrap_or(""));
+    }
+    plain.parse().ok()
+}
+
+/// Parses a network as `net.ParseCIDR` did before Go 1.17 and `ParseCIDRSloppy` of `k8s.io/utils/net` does: to the
+/// address as written, and the length of the prefix.
+#[must_use]
+pub fn parse_cidr_sloppy(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, length) = text.split_once('/')?;
+    let address = parse_ip_sloppy(address)?;
+    let is_number = length.bytes().all(|byte| byte.is_ascii_digit());
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    length.parse().ok().filter(|length| is_number && *length <= most).map(|length| (address, length))
 }
 
 fn bits_of(address: IpAddr) -> u128 {
@@ -35,7 +60,7 @@ pub fn is_v4(bits: u128) -> bool {
     bits & !u128::from(u32::MAX) == MAPPED
 }
 
-/// An address as Go prints it.
+/// Formats an address as Go does.
 #[must_use]
 pub fn ip_string(bits: u128) -> String {
     if is_v4(bits) {
@@ -73,13 +98,13 @@ impl Cidr {
         Self { first: address & mask(ones), prefix, wide }
     }
 
-    /// A network of 128-bit addresses with `ones` leading bits in common, in the family of its first address.
+    /// Returns a network of 128-bit addresses with `ones` leading bits in common, in the family of its first address.
     #[must_use]
     pub fn of_bits(first: u128, ones: u32, wide: bool) -> Self {
         Self { first, prefix: if wide { ones } else { ones.saturating_sub(96) }, wide }
     }
 
-    /// The network of the class of an IPv4 address, as it was before CIDR.
+    /// Returns the network of the class of an IPv4 address, as it was before CIDR.
     #[must_use]
     pub fn of_class(address: u128) -> Option<Self> {
         let prefix = match (address >> 24) & 0xff {
@@ -92,26 +117,26 @@ impl Cidr {
         Some(Self { first: address, prefix, wide: false })
     }
 
-    /// The first address, IPv4-mapped.
+    /// Returns the first address, IPv4-mapped.
     #[must_use]
     pub fn first(&self) -> u128 {
         self.first
     }
 
-    /// The leading bits that are fixed, counted in 128 bits.
+    /// Returns the leading bits that are fixed, counted in 128 bits.
     #[must_use]
     pub fn ones(&self) -> u32 {
         if self.wide { self.prefix } else { self.prefix.saturating_add(96) }
     }
 
-    /// First and last address of the range, whatever bits the network carries beyond its prefix.
+    /// Returns the first and the last address of the range, whatever bits the network carries beyond its prefix.
     #[must_use]
     pub fn range(&self) -> (u128, u128) {
         let mask = mask(self.ones());
         (self.first & mask, self.first | !mask)
     }
 
-    /// `(*net.IPNet).Contains`: an IPv4 address is in no IPv6 network, and the other way round.
+    /// Returns the result of `(*net.IPNet).Contains`: an IPv4 address is in no IPv6 network, and the other way round.
     #[must_use]
     pub fn contains_address(&self, address: u128) -> bool {
         if is_v4(self.first) != is_v4(address) {
@@ -139,7 +164,7 @@ impl Cidr {
         last.saturating_sub(first).saturating_add(1)
     }
 
-    /// The texts of all addresses.
+    /// Returns the texts of all addresses.
     pub fn addresses(&self) -> impl Iterator<Item = String> + use<> {
         let (first, last) = self.range();
         (first..=last).map(ip_string)
@@ -151,5 +176,44 @@ impl fmt::Display for Cidr {
         let prefix =
             if self.wide && is_v4(self.first) { self.prefix.saturating_sub(96) } else { self.prefix };
         write!(f, "{}/{prefix}", ip_string(self.first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sloppy_addresses_may_begin_with_zeros() {
+        let parsed = |text| parse_ip_sloppy(text).map(|address| address.to_string());
+        assert_eq!(parsed("010.000.0.0001").as_deref(), Some("10.0.0.1"));
+        assert_eq!(parsed("00fe80::00001").as_deref(), Some("fe80::1"));
+        assert_eq!(parsed("::ffff:010.0.0.1").as_deref(), Some("::ffff:10.0.0.1"));
+        for wrong in [
+            "",
+            "1",
+            "1.2.3",
+            "1.2.3.256",
+            "1.2.3.4.5",
+            "1..2.3",
+            "0x1.2.3.4",
+            "fe80::1%eth0",
+            "1:2",
+            "+1.2.3.4",
+        ] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+            assert_eq!(parse_ip(wrong), None, "{wrong}");
+        }
+        assert_eq!(parse_ip("010.0.0.1"), None);
+    }
+
+    #[test]
+    fn sloppy_networks_keep_their_address() {
+        assert_eq!(parse_cidr_sloppy("010.1.2.3/08"), Some((IpAddr::from([10, 1, 2, 3]), 8)));
+        assert_eq!(parse_cidr_sloppy("::/0").map(|(_, length)| length), Some(0));
+        for wrong in ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "::/129", "10.0.0.0/+8", "x/8", "10.0.0.0/8/8"]
+        {
+            assert_eq!(parse_cidr_sloppy(wrong), None, "{wrong}");
+        }
     }
 }

@@ -11,7 +11,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// `netip.ParsePrefix`; `None` where it returns an error.
+    /// Parses a prefix as `netip.ParsePrefix` does; returns `None` where that returns an error.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (address, bits) = text.rsplit_once('/')?;
@@ -23,19 +23,19 @@ impl Prefix {
         (is_plain && bits <= most).then_some(Self { address, bits })
     }
 
-    /// The address as written.
+    /// Returns the address as written.
     #[must_use]
     pub const fn address(self) -> IpAddr {
         self.address
     }
 
-    /// The length of the prefix.
+    /// Returns the length of the prefix.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.bits
     }
 
-    /// `Prefix.Masked`: the bits behind the prefix are zero.
+    /// Returns the result of `Prefix.Masked`: the bits behind the prefix are zero.
     #[must_use]
     pub fn masked(self) -> Self {
         let address = match self.address {
@@ -51,7 +51,7 @@ impl Prefix {
         Self { address, ..self }
     }
 
-    /// `Prefix.Contains`: addresses of the other family are in no prefix.
+    /// Returns the result of `Prefix.Contains`: addresses of the other family are in no prefix.
     #[must_use]
     pub fn contains(self, address: IpAddr) -> bool {
         let other = Self { address, bits: self.bits };

@@ -68,7 +68,7 @@ fn group_name(name: &str, times: usize) -> String {
     format!("_{name}.{times}")
 }
 
-/// The group with a name that took part in the match, the first of several.
+/// Returns the group with a name that took part in the match, the first of several.
 #[must_use]
 pub fn named<'t>(found: &Captures<'t>, name: &str) -> Option<Match<'t>> {
     (0..found.len()).find_map(|times| found.name(&group_name(name, times)))
@@ -88,7 +88,7 @@ pub fn check(pattern: &str) -> Result<(), Error> {
     translate(pattern).map(drop).map_err(|error| Error::Syntax(error.to_string()))
 }
 
-/// `regexp.Compile`. The thread remembers its last hundred patterns.
+/// Compiles a pattern as `regexp.Compile` does. The thread remembers its last hundred patterns.
 ///
 /// # Errors
 /// Go refuses the pattern, or it is too large.
@@ -144,7 +144,7 @@ pub fn from_rust_syntax(expression: &str) -> Result<Option<Pattern>, TooLarge> {
     Err(TooLarge)
 }
 
-/// `regexp.QuoteMeta`: the string as a pattern that matches nothing else.
+/// Returns the result of `regexp.QuoteMeta`: the string as a pattern that matches nothing else.
 #[must_use]
 pub fn quote_meta(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -157,27 +157,31 @@ pub fn quote_meta(text: &str) -> String {
     out
 }
 
-/// `Regexp.Split` with no limit: no part before an empty match at the beginning, nor after one at the end.
-#[must_use]
-pub fn split<'t>(text: &'t str, pattern: &str, regex: &Regex) -> Vec<&'t str> {
-    if text.is_empty() && !pattern.is_empty() {
-        return vec![""];
-    }
-    let (mut parts, mut begin, mut end) = (Vec::new(), 0, 0);
-    for found in regex.find_iter(text) {
-        end = found.start();
-        if found.end() != 0 {
-            parts.push(text.get(begin..end).unwrap_or(""));
+/// Splits as `Regexp.Split` does with no limit, part by part: none before an empty match at the beginning, nor after
+/// one at the end. Each step is one search.
+pub fn split<'t>(text: &'t str, pattern: &str, regex: &Regex) -> impl Iterator<Item = &'t str> {
+    let is_whole = text.is_empty() && !pattern.is_empty();
+    let mut whole = is_whole.then_some(text);
+    let mut matches = (!is_whole).then(|| regex.find_iter(text));
+    let (mut begin, mut end) = (0, 0);
+    std::iter::from_fn(move || {
+        if let Some(whole) = whole.take() {
+            return Some(whole);
         }
-        begin = found.end();
-    }
-    if end != text.len() {
-        parts.push(text.get(begin..).unwrap_or(""));
-    }
-    parts
+        for found in matches.as_mut()? {
+            end = found.start();
+            let part = text.get(begin..end).unwrap_or("");
+            begin = found.end();
+            if found.end() != 0 {
+                return Some(part);
+            }
+        }
+        matches = None;
+        (end != text.len()).then(|| text.get(begin..).unwrap_or(""))
+    })
 }
 
-/// `Regexp.Expand`: a name goes as far as letters, digits and `_` do, of any script.
+/// Expands a template as `Regexp.Expand` does: a name goes as far as letters, digits and `_` do, of any script.
 #[must_use]
 pub fn expand(template: &str, found: &Captures<'_>) -> String {
     let mut out = String::new();

@@ -23,7 +23,7 @@ pub use crate::yaml::Words;
 /// Nesting that any Kubernetes object stays far below; serde_json reads no deeper than 128 either.
 const DEPTH: usize = 100;
 
-/// All documents of a text, each with the line it starts at. JSON is read as what it is.
+/// Parses all documents of a text, each with the line it starts at. JSON is read as what it is.
 ///
 /// # Errors
 /// The first place that is neither.
@@ -31,7 +31,7 @@ pub fn documents(text: &str) -> Result<Vec<Placed>, YamlError> {
     documents_with(text, Words::Yaml11)
 }
 
-/// As [`documents`], with other words for booleans.
+/// Parses as [`documents`] does, with other words for booleans.
 ///
 /// # Errors
 /// The first place that is neither YAML nor JSON.
@@ -39,7 +39,8 @@ pub fn documents_with(text: &str, words: Words) -> Result<Vec<Placed>, YamlError
     read(text, words, DEPTH)
 }
 
-/// As [`documents`], with another bound on nesting: schemas take two levels for each one of the objects they describe.
+/// Parses as [`documents`] does, with another bound on nesting: schemas take two levels for each one of the objects
+/// they describe.
 ///
 /// # Errors
 /// The first place that is neither YAML nor JSON, or that nests deeper.

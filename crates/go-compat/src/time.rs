@@ -1,6 +1,6 @@
 //! `time`: instants, read and written as a layout says.
 //!
-//! What a layout means is in `layout`, days and months in `calendar`, the clocks of places in `zone`.
+//! Layouts are in `layout`, days and months in `calendar`, the clocks of places in `zone`.
 
 mod calendar;
 mod format;
@@ -33,7 +33,8 @@ pub struct Time {
 }
 
 impl Time {
-    /// `time.Parse`. A zone's name in the string moves nothing, as in Go where the name is not that of the local zone.
+    /// Parses as `time.Parse` does. A zone's name in the string moves nothing, as in Go where the name is not that of
+    /// the local zone.
     ///
     /// # Errors
     /// The string does not have the layout, or there is no such time; in words close to Go's.
@@ -41,7 +42,7 @@ impl Time {
         parse::parse(layout, text)
     }
 
-    /// `Time.Format`. The zone's name stands where the layout has `MST`; its offset, where the name is empty.
+    /// Formats as `Time.Format` does. The zone's name stands where the layout has `MST`; its offset, where the name is empty.
     #[must_use]
     pub fn format(&self, layout: &str, zone: &str) -> String {
         let civil = Civil::at(self.seconds, self.offset);

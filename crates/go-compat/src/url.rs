@@ -18,7 +18,7 @@ pub struct Url {
     /// All of it behind the scheme, where no slash begins it.
     pub opaque: String,
     /// The name, and the password if there is one.
-    pub user: Option<User>,
+    pub user: Option<Userinfo>,
     /// With the port, brackets and all.
     pub host: Vec<u8>,
     /// Without escapes.
@@ -38,7 +38,7 @@ pub struct Url {
 }
 
 impl Url {
-    /// `url.Parse`.
+    /// Parses a URL as `url.Parse` does.
     ///
     /// # Errors
     /// Go refuses the string; in Go's words: `parse "%zz": invalid URL escape "%zz"`.
@@ -50,7 +50,7 @@ impl Url {
         Ok(url)
     }
 
-    /// `url.ParseRequestURI`: an absolute URL or an absolute path, without a fragment.
+    /// Parses as `url.ParseRequestURI` does: an absolute URL or an absolute path, without a fragment.
     ///
     /// # Errors
     /// Go refuses the string; in Go's words.
@@ -106,7 +106,8 @@ impl Url {
         Ok(())
     }
 
-    /// `URL.ResolveReference`: the absolute form of a reference that stands in the document of this URL.
+    /// Resolves as `URL.ResolveReference` does: returns the absolute form of a reference that stands in the document
+    /// of this URL.
     #[must_use]
     pub fn resolve_reference(&self, reference: &Self) -> Self {
         let mut url = reference.clone();
@@ -147,24 +148,19 @@ impl Url {
         self
     }
 
-    /// The URL without its fragment.
+    /// Returns the URL without its fragment.
     #[must_use]
     pub fn without_fragment(&self) -> Self {
         Self { fragment: Vec::new(), raw_fragment: None, ..self.clone() }
     }
 
-    /// `URL.Query`: the names and values in their order, without the pairs that are malformed.
+    /// Returns the result of `URL.Query`: the names and values in their order, without the pairs that are malformed.
     #[must_use]
     pub fn query(&self) -> Vec<(String, String)> {
-        let pairs = self.raw_query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';'));
-        let read = |pair: &str| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Some((query_unescape(name).ok()?, query_unescape(value).ok()?))
-        };
-        pairs.filter_map(read).collect()
+        parse_query(&self.raw_query).filter_map(Result::ok).collect()
     }
 
-    /// `URL.Hostname` and `URL.Port`: the host without its port and brackets, and the port.
+    /// Returns the results of `URL.Hostname` and `URL.Port`: the host without its port and brackets, and the port.
     #[must_use]
     pub fn hostname_and_port(&self) -> (&[u8], &[u8]) {
         let (mut host, mut port) = (self.host.as_slice(), [].as_slice());
@@ -179,7 +175,7 @@ impl Url {
         (bare.unwrap_or(host), port)
     }
 
-    /// `URL.EscapedPath`: the path as it goes over the wire.
+    /// Returns the result of `URL.EscapedPath`: the path as it goes over the wire.
     #[must_use]
     pub fn escaped_path(&self) -> String {
         match &self.raw_path {
@@ -189,7 +185,7 @@ impl Url {
         }
     }
 
-    /// `URL.EscapedFragment`.
+    /// Returns the result of `URL.EscapedFragment`: the fragment with its escapes.
     #[must_use]
     pub fn escaped_fragment(&self) -> String {
         match &self.raw_fragment {
@@ -250,6 +246,18 @@ impl std::fmt::Display for Url {
     }
 }
 
+/// Parses as `url.ParseQuery` does, pair by pair: names and values in their order, or the reason why a pair is
+/// malformed, in Go's words. Go goes on behind a malformed pair, and returns the first reason beside the other pairs.
+pub fn parse_query(query: &str) -> impl Iterator<Item = Result<(String, String), String>> {
+    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        if pair.contains(';') {
+            return Err("invalid semicolon separator in query".to_owned());
+        }
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Ok((query_unescape(name)?, query_unescape(value)?))
+    })
+}
+
 fn refused(text: &str, reason: &str) -> String {
     format!("parse {}: {reason}", quote(text))
 }
@@ -277,11 +285,11 @@ fn scheme(text: &str) -> Result<(&str, &str), String> {
     }
 }
 
-/// A name, and a password if there is one.
-pub type User = (Vec<u8>, Option<Vec<u8>>);
+/// `url.Userinfo`: a name, and a password if there is one.
+pub type Userinfo = (Vec<u8>, Option<Vec<u8>>);
 
 /// The user of an authority, if it has one, and its host and port.
-fn user_and_host(scheme: &str, authority: &str) -> Result<(Option<User>, Vec<u8>), String> {
+fn user_and_host(scheme: &str, authority: &str) -> Result<(Option<Userinfo>, Vec<u8>), String> {
     let (user, host) =
         authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
     let host = parsed_host(scheme, host)?;
@@ -413,6 +421,7 @@ mod tests {
         assert_eq!(query_escape("a b&é"), "a+b%26%C3%A9");
         assert_eq!(query_unescape("a+b%26%C3%A9").unwrap(), "a b&é");
         let url = Url::parse("http://x/?a=1&b;c=2&a=%zz&d").unwrap();
+        assert_eq!(parse_query("a=%zz&b;c").next(), Some(Err(r#"invalid URL escape "%zz""#.to_owned())));
         assert_eq!(url.query(), [("a".to_owned(), "1".to_owned()), ("d".to_owned(), String::new())]);
     }
 }

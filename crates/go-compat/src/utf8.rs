@@ -1,6 +1,6 @@
 //! Strings made of bytes.
 
-/// The bytes as a string, each byte that is not UTF-8 as the replacement character, as Go's `range` reads them.
+/// Decodes bytes as Go's `range` reads them: each byte that is not UTF-8 becomes the replacement character.
 #[must_use]
 pub fn lossy(bytes: &[u8]) -> String {
     let mut string = String::with_capacity(bytes.len());

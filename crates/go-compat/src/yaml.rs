@@ -23,7 +23,7 @@ pub enum Version {
 
 /// The options of composing documents.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct ComposeOptions {
     /// The library's version.
     pub version: Version,
     /// Levels of nesting; deeper documents are a risk to the stack of the code that walks them.
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn composed(text: &str, max_depth: usize) -> Result<Vec<Node>, Error> {
-        documents(text, &Options { version: Version::V3, max_depth })
+        documents(text, &ComposeOptions { version: Version::V3, max_depth })
     }
 
     #[test]

@@ -11,7 +11,8 @@ use crate::value::{Key, Map, Value};
 use super::{Parts, TypeDeclaration, escaped};
 
 impl TypeDeclaration {
-    /// A JSON value as a value of this type; `None` when it is not one, and for bytes, whose encoding is not read here.
+    /// Converts a JSON value to a value of this type; returns `None` when it is not one, and for bytes, whose
+    /// encoding is not read here.
     ///
     /// Fields that are not declared are dropped: expressions cannot see them.
     #[must_use]

@@ -1,6 +1,6 @@
 //! `format`: values in a text, after the verbs of cel-go's string library.
 //!
-//! How one value is written is in `format/part`.
+//! The form of one value is in `format/part`.
 
 mod part;
 

@@ -4,12 +4,14 @@
 
 use std::sync::Arc;
 
+use go_compat::strfmt;
+
 use crate::value::Declared;
 use crate::value::Value;
 
 use super::super::error::EvalError;
 use super::super::meter::Meter;
-use super::{Native, pattern, time, url};
+use super::{Native, pattern};
 
 /// A format that texts can have.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,9 +31,8 @@ enum Rule {
     /// The same, where the text may end in a dash because something will follow.
     Prefix(&'static str, usize),
     QualifiedName,
-    Uri,
-    Date,
-    DateTime,
+    /// The format of the same name in Kubernetes' `strfmt`.
+    Strfmt,
 }
 
 const LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
@@ -39,10 +40,6 @@ const DNS1035: &str = "^[a-z]([-a-z0-9]*[a-z0-9])?$";
 const SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 const NAME: &str = "^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
 const LABEL_VALUE: &str = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
-const UUID: &str = "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$";
-const BASE64: &str =
-    "^(?:[A-Za-z0-9+\\/]{4})*(?:[A-Za-z0-9+\\/]{2}==|[A-Za-z0-9+\\/]{3}=|[A-Za-z0-9+\\/]{4})$";
-const TIME: &str = r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$";
 
 const LABEL_RULE: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', \
                           and must start and end with an alphanumeric character";
@@ -65,9 +62,9 @@ const fn format(
 }
 
 static FORMATS: [Format; 13] = [
-    format("byte", Rule::Pattern(BASE64, usize::MAX), "invalid base64", &[]),
-    format("date", Rule::Date, "invalid date", &[]),
-    format("datetime", Rule::DateTime, "invalid datetime", &[]),
+    format("byte", Rule::Strfmt, "invalid base64", &[]),
+    format("date", Rule::Strfmt, "invalid date", &[]),
+    format("datetime", Rule::Strfmt, "invalid datetime", &[]),
     format("dns1035Label", Rule::Pattern(DNS1035, 63), DNS1035_RULE, &["my-name", "abc-123"]),
     format("dns1035LabelPrefix", Rule::Prefix(DNS1035, 63), DNS1035_RULE, &["my-name", "abc-123"]),
     format("dns1123Label", Rule::Pattern(LABEL, 63), LABEL_RULE, &["my-name", "123-abc"]),
@@ -76,8 +73,8 @@ static FORMATS: [Format; 13] = [
     format("dns1123SubdomainPrefix", Rule::Prefix(SUBDOMAIN, 253), SUBDOMAIN_RULE, &["example.com"]),
     format("labelValue", Rule::Pattern(LABEL_VALUE, 63), VALUE_RULE, &["MyValue", "my_value", "12345"]),
     format("qualifiedName", Rule::QualifiedName, NAME_RULE, &[]),
-    format("uri", Rule::Uri, "invalid URI for request", &[]),
-    format("uuid", Rule::Pattern(UUID, usize::MAX), "does not match the UUID format", &[]),
+    format("uri", Rule::Strfmt, "invalid URI for request", &[]),
+    format("uuid", Rule::Strfmt, "does not match the UUID format", &[]),
 ];
 
 /// A format as a value.
@@ -133,13 +130,27 @@ fn validate(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
         return Err(EvalError::no_overload());
     };
     meter.steps(subject.len())?;
-    if format.rule.holds(subject)? {
+    if format.is_met(subject)? {
         return Ok(Value::optional(None));
     }
     Ok(Value::optional(Some(Value::List(Arc::new(vec![Value::text(format.told())])))))
 }
 
 impl Format {
+    fn is_met(&self, subject: &str) -> Result<bool, EvalError> {
+        match &self.rule {
+            Rule::Pattern(pattern, most) => matches(pattern, *most, subject),
+            Rule::Prefix(pattern, most) => matches(pattern, *most, &masked(subject)),
+            Rule::QualifiedName => match subject.split_once('/') {
+                None => matches(NAME, 63, subject),
+                Some((_, name)) if name.contains('/') => Ok(false),
+                Some((prefix, name)) => Ok(matches(SUBDOMAIN, 253, prefix)? && matches(NAME, 63, name)?),
+            },
+            Rule::Strfmt => strfmt::validates(self.name, subject)
+                .ok_or_else(|| EvalError::Internal(format!("no format {}", self.name))),
+        }
+    }
+
     /// The message in Kubernetes' words, which show the examples and the pattern.
     fn told(&self) -> String {
         let pattern = match &self.rule {
@@ -153,23 +164,6 @@ impl Format {
         let pattern = pattern.trim_start_matches('^').trim_end_matches('$');
         let examples = examples.join(" or ");
         format!("{} (e.g. {examples}regex used for validation is '{pattern}')", self.message)
-    }
-}
-
-impl Rule {
-    fn holds(&self, subject: &str) -> Result<bool, EvalError> {
-        match self {
-            Self::Pattern(pattern, most) => matches(pattern, *most, subject),
-            Self::Prefix(pattern, most) => matches(pattern, *most, &masked(subject)),
-            Self::QualifiedName => match subject.split_once('/') {
-                None => matches(NAME, 63, subject),
-                Some((_, name)) if name.contains('/') => Ok(false),
-                Some((prefix, name)) => Ok(matches(SUBDOMAIN, 253, prefix)? && matches(NAME, 63, name)?),
-            },
-            Self::Uri => Ok(url::is_request_uri(subject)),
-            Self::Date => Ok(time::is_date(subject)),
-            Self::DateTime => date_time(subject),
-        }
     }
 }
 
@@ -187,21 +181,4 @@ fn masked(subject: &str) -> String {
         }
         _ => subject.to_owned(),
     }
-}
-
-/// A date, the letter T and a time, as `strfmt` reads them: letters of any case, 24 hours and 60 minutes.
-fn date_time(subject: &str) -> Result<bool, EvalError> {
-    let lower = subject.to_lowercase();
-    let mut parts = lower.split('t');
-    let (Some(date), Some(clock)) = (parts.next(), parts.next()) else {
-        return Ok(false);
-    };
-    if !time::is_date(date) || !pattern::is_match(TIME, clock)? {
-        return Ok(false);
-    }
-    let part =
-        |from: usize| clock.get(from..from.saturating_add(2)).and_then(|digits| digits.parse::<u8>().ok());
-    Ok(part(0).is_some_and(|hours| hours <= 23)
-        && part(3).is_some_and(|minutes| minutes <= 59)
-        && part(6).is_some_and(|seconds| seconds <= 59))
 }

@@ -68,11 +68,8 @@ fn part(arguments: &[Value], part: fn(&Time) -> i64) -> Result<Value, EvalError>
 /// A timestamp in a zone: `UTC`, the name of a place, or hours and minutes such as `+02:00`.
 fn in_zone(time: &Time, zone: &str) -> Option<Time> {
     let Some((hours, minutes)) = zone.split_once(':') else {
-        if matches!(zone, "" | "UTC") {
-            return Some(time.with_timezone(&Utc.fix()));
-        }
-        let place: chrono_tz::Tz = zone.parse().ok()?;
-        return Some(time.with_timezone(&place).fixed_offset());
+        let offset = go::Zone::named(zone).ok()?.offset_at(time.timestamp());
+        return Some(time.with_timezone(&FixedOffset::east_opt(i32::try_from(offset).ok()?)?));
     };
     let hours = hours.parse::<i32>().ok()?.checked_mul(60)?;
     let minutes = minutes.parse::<i32>().ok()?;
@@ -114,11 +111,6 @@ fn duration(arguments: &[Value]) -> Result<Value, EvalError> {
             }),
         _ => Err(EvalError::no_overload()),
     }
-}
-
-/// Returns true where a string is a date such as `2020-01-31`.
-pub(super) fn is_date(text: &str) -> bool {
-    go::Time::parse("2006-01-02", text).is_ok()
 }
 
 /// RFC 3339 with as many decimals as needed.

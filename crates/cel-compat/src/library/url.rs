@@ -76,11 +76,6 @@ fn read(meter: &Meter, arguments: &[Value]) -> Result<Read, EvalError> {
     Ok(parse(raw).map_err(refused))
 }
 
-/// Returns true where Go reads a string as the URL of a request.
-pub(super) fn is_request_uri(raw: &str) -> bool {
-    parse(raw).is_ok()
-}
-
 /// Reads a URL twice, as Kubernetes does: as that of a request, which says whether it is one, and then with its
 /// fragment, which a request does not have.
 fn parse(raw: &str) -> Result<Url, String> {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::scalar;
-use crate::yaml::{self, Kind, Node, Options, Version, Words};
+use crate::yaml::{self, ComposeOptions, Kind, Node, Version, Words};
 
 /// A document and where it starts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,7 +15,8 @@ pub struct Placed {
     pub line: u64,
     /// The value.
     pub value: Value,
-    /// The lines at which the entries of a list at the top, or of a field `items` there, start: a `List` places its objects with it.
+    /// The lines at which the entries of a list at the top, or of a field `items` there, start: a `List` places its
+    /// objects with it.
     pub item_lines: Vec<u64>,
     /// A key that a mapping has twice, the first one. The last value counts, as for `kubectl`.
     pub duplicate: Option<DuplicateKey>,
@@ -76,8 +77,8 @@ pub enum YamlError {
 impl std::error::Error for YamlError {}
 
 impl YamlError {
-    /// The line and the column of the mistake, both from 1; a column of 0 stands for the whole line. `None` where the line is
-    /// not known.
+    /// Returns the line and the column of the mistake, both from 1; a column of 0 stands for the whole line. `None`
+    /// where the line is not known.
     #[must_use]
     pub fn place(&self) -> Option<(u64, u64)> {
         match self {
@@ -88,7 +89,7 @@ impl YamlError {
         }
     }
 
-    /// The mistake without its place.
+    /// Returns the mistake without its place.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
@@ -126,7 +127,7 @@ impl From<yaml::Error> for YamlError {
 }
 
 pub(super) fn documents(text: &str, words: Words, max_depth: usize) -> Result<Vec<Placed>, YamlError> {
-    let nodes = yaml::documents(text, &Options { version: Version::V2, max_depth })?;
+    let nodes = yaml::documents(text, &ComposeOptions { version: Version::V2, max_depth })?;
     // By value: each document's nodes are freed before the next one is decoded. There may be many documents.
     nodes.into_iter().map(|node| Decoder { words, duplicate: None }.document(&node)).collect()
 }

@@ -6,8 +6,8 @@
 /// No float has more digits than this behind its point; those beyond are zeros. Rust refuses to print 65,536.
 const MOST_DIGITS: usize = 1_100;
 
-/// `strconv.FormatFloat` with 64 bits. The format is one of `b`, `e`, `E`, `f`, `g`, `G`, `x` and `X`; without a
-/// precision the string is the shortest that reads back as the number.
+/// Formats a float as `strconv.FormatFloat` does with 64 bits. The format is one of `b`, `e`, `E`, `f`, `g`, `G`, `x`
+/// and `X`; without a precision the string is the shortest that reads back as the number.
 #[must_use]
 pub fn format_float(float: f64, format: char, precision: Option<usize>) -> String {
     if float.is_nan() {
@@ -20,7 +20,7 @@ pub fn format_float(float: f64, format: char, precision: Option<usize>) -> Strin
     format!("{sign}{}", unsigned(float.abs(), format, precision))
 }
 
-/// As [`format_float`] with the format `g`, 32 bits and no precision.
+/// Formats as [`format_float`] does with the format `g`, 32 bits and no precision.
 #[must_use]
 pub fn format_float32(float: f32) -> String {
     if !float.is_finite() {
@@ -30,7 +30,8 @@ pub fn format_float32(float: f32) -> String {
     format!("{sign}{}", general_of(&format!("{:e}", float.abs()), 'g', None))
 }
 
-/// A finite number as `encoding/json` writes it: with an exponent below 1e-6 and from 1e21 on.
+/// Formats a finite number as `encoding/json` writes it, which is not as `%v` does: with an exponent below 1e-6 and
+/// from 1e21 on, `1e-7` and not `1e-07`.
 #[must_use]
 pub fn format_json(float: f64) -> Option<String> {
     if !float.is_finite() {

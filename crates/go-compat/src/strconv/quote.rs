@@ -2,19 +2,19 @@
 
 use super::printable::PRINTABLE;
 
-/// `strconv.Quote`.
+/// Quotes a string as `strconv.Quote` does.
 #[must_use]
 pub fn quote(string: &str) -> String {
     quote_with(string, '"', false)
 }
 
-/// `strconv.QuoteToASCII`.
+/// Quotes a string as `strconv.QuoteToASCII` does.
 #[must_use]
 pub fn quote_to_ascii(string: &str) -> String {
     quote_with(string, '"', true)
 }
 
-/// `strconv.QuoteRune`, or `strconv.QuoteRuneToASCII`.
+/// Quotes a character as `strconv.QuoteRune` does, or `strconv.QuoteRuneToASCII`.
 #[must_use]
 pub fn quote_rune(rune: char, ascii: bool) -> String {
     quote_with(rune.encode_utf8(&mut [0; 4]), '\'', ascii)
@@ -52,7 +52,7 @@ fn escape(character: char, quote: char, ascii: bool, out: &mut String) {
     });
 }
 
-/// `strconv.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space.
+/// Returns the result of `strconv.IsPrint`: true for letters, marks, numbers, punctuation, symbols and the ASCII space.
 #[must_use]
 pub fn is_print(character: char) -> bool {
     if character.is_ascii() {
@@ -64,13 +64,13 @@ pub fn is_print(character: char) -> bool {
     range.is_some_and(|(_, last)| point <= *last)
 }
 
-/// `strconv.CanBackquote`: one line, no control character but the tab, no backquote.
+/// Returns the result of `strconv.CanBackquote`: true for one line with no control character but the tab and no backquote.
 #[must_use]
 pub fn can_backquote(string: &str) -> bool {
     !string.chars().any(|c| c == '\u{feff}' || (c < ' ' && c != '\t') || c == '`' || c == '\u{7f}')
 }
 
-/// The string in quotes with the escapes that have a letter, and every other character as it is: what cel-go's
+/// Quotes a string with the escapes that have a letter, and every other character as it is: what cel-go's
 /// `strings.quote` does, which leaves other control characters and all of Unicode alone.
 #[must_use]
 pub fn quote_named_escapes(string: &str) -> String {

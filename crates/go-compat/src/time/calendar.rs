@@ -28,7 +28,7 @@ pub const fn is_leap(year: i64) -> bool {
     year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0)
 }
 
-/// The days of a month from 1 to 12.
+/// Returns the days of a month from 1 to 12.
 #[must_use]
 pub const fn days_in(month: i64, year: i64) -> i64 {
     match month {
@@ -40,7 +40,7 @@ pub const fn days_in(month: i64, year: i64) -> i64 {
 }
 
 impl Date {
-    /// The day so many days after 1970 began. Years are counted from March, so that leap days come last.
+    /// Returns the day so many days after 1970 began. Years are counted from March, so that leap days come last.
     #[must_use]
     pub fn of_days(days: i64) -> Self {
         let days = days.saturating_add(EPOCH);
@@ -56,7 +56,7 @@ impl Date {
         Self { year, month, day }
     }
 
-    /// Days since 1970 began.
+    /// Returns the number of days since 1970 began.
     #[must_use]
     pub fn days(self) -> i64 {
         let year = self.year.saturating_sub(i64::from(self.month <= 2));
@@ -67,14 +67,14 @@ impl Date {
         eras.saturating_add(within).saturating_add(self.day).saturating_sub(1).saturating_sub(EPOCH)
     }
 
-    /// The number of the day in its year, from 1.
+    /// Returns the number of the day in its year, from 1.
     #[must_use]
     pub fn year_day(self) -> i64 {
         let first = Self { month: 1, day: 1, ..self };
         self.days().saturating_sub(first.days()).saturating_add(1)
     }
 
-    /// The English name of the day of the week.
+    /// Returns the English name of the day of the week.
     #[must_use]
     pub fn weekday(self) -> &'static str {
         const NAMES: [&str; 7] =
@@ -108,7 +108,7 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// The clocks at a time in seconds since 1970, so many seconds ahead of UTC.
+    /// Returns the clocks at a time in seconds since 1970, so many seconds ahead of UTC.
     #[must_use]
     pub fn at(seconds: i64, offset: i64) -> Self {
         let seconds = seconds.saturating_add(offset);
@@ -121,14 +121,14 @@ impl Civil {
         }
     }
 
-    /// Seconds since 1970, if the zone is UTC.
+    /// Returns the seconds since 1970, if the zone is UTC.
     #[must_use]
     pub fn seconds(&self) -> i64 {
         let clock = self.hour.saturating_mul(3_600).saturating_add(self.minute.saturating_mul(60));
         self.date.days().saturating_mul(DAY).saturating_add(clock).saturating_add(self.second)
     }
 
-    /// As many years, months and days later; a day beyond the end of a month is one of the next.
+    /// Returns the time so many years, months and days later; a day beyond the end of a month is one of the next.
     #[must_use]
     pub fn plus(&self, years: i64, months: i64, days: i64) -> Option<Self> {
         let months = self.date.month.checked_sub(1)?.checked_add(months)?;
@@ -141,7 +141,7 @@ impl Civil {
         Some(Self { date: Date::of_days(first.days().saturating_add(day)), ..*self })
     }
 
-    /// Years, months, days, hours, minutes and seconds until a later one.
+    /// Returns the years, months, days, hours, minutes and seconds until a later one.
     #[must_use]
     pub fn until(&self, later: &Self) -> [i64; 6] {
         let mut year = later.date.year.saturating_sub(self.date.year);

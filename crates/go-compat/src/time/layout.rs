@@ -51,7 +51,7 @@ pub(super) enum Parts {
     Seconds,
 }
 
-/// The layout that a name stands for, or the text itself.
+/// Returns the layout that a name stands for, or the text itself.
 #[must_use]
 pub fn known(name: &str) -> &str {
     match name {

@@ -19,7 +19,7 @@ impl Zone {
     /// Coordinated universal time.
     pub const UTC: Self = Self(None);
 
-    /// The zone of a name. `Local` is taken for UTC: an answer must
+    /// Returns the zone of a name, as `time.LoadLocation` does. `Local` is taken for UTC: an answer must
     /// not depend on where it is asked.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Zone {
         i64::from(offset.fix().local_minus_utc())
     }
 
-    /// The name of the time kept then, for example `CEST`; empty if it has none.
+    /// Returns the name of the time kept then, for example `CEST`; empty if it has none.
     #[must_use]
     pub fn abbreviation_at(self, seconds: i64) -> String {
         let Some(zone) = self.0 else { return "UTC".to_owned() };
@@ -50,7 +50,7 @@ impl Zone {
         offset.abbreviation().unwrap_or_default().to_owned()
     }
 
-    /// The seconds since 1970 at which clocks show this; of two, or of none, the ones Go chooses.
+    /// Returns the seconds since 1970 at which clocks show this; of two, or of none, the ones Go chooses.
     #[must_use]
     pub fn instant_of(self, civil: Civil) -> i64 {
         let local = civil.seconds();

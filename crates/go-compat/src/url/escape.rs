@@ -76,13 +76,13 @@ fn bad_escape(after: &[u8]) -> String {
     format!("invalid URL escape {}", quote(&lossy(&escape)))
 }
 
-/// `url.QueryEscape`.
+/// Escapes a string as `url.QueryEscape` does.
 #[must_use]
 pub fn query_escape(text: &str) -> String {
     escaped(text.as_bytes(), Part::Query)
 }
 
-/// `url.QueryUnescape`.
+/// Unescapes a string as `url.QueryUnescape` does.
 ///
 /// # Errors
 /// A percent sign without two hexadecimal digits behind it; in Go's words.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use libyaml_safer::{Event, EventData, Parser, ScalarStyle};
 
-use super::{Error, Options, Version};
+use super::{ComposeOptions, Error, Version};
 
 /// Values of one string with all aliases written out.
 const MOST_VALUES: usize = 2_000_000;
@@ -15,7 +15,7 @@ const MOST_VALUES: usize = 2_000_000;
 ///
 /// # Errors
 /// The string is not YAML, or larger than it may be.
-pub fn documents(text: &str, options: &Options) -> Result<Vec<Node>, Error> {
+pub fn documents(text: &str, options: &ComposeOptions) -> Result<Vec<Node>, Error> {
     // The parser panics where a tag ends at a comma (`[!!str, a]`, libyaml-safer 0.3.0); nothing that it worked on
     // outlives it.
     let composed = catch_unwind(|| composed(text, options));
@@ -84,7 +84,7 @@ enum Items {
 }
 
 struct Composer<'a, 'b, 'o> {
-    options: &'o Options,
+    options: &'o ComposeOptions,
     parser: Parser<&'a mut &'b [u8]>,
     anchors: HashMap<String, Anchored>,
     values: usize,
@@ -96,7 +96,7 @@ struct Composer<'a, 'b, 'o> {
     unended: Option<u64>,
 }
 
-fn composed(text: &str, options: &Options) -> Result<Vec<Node>, Error> {
+fn composed(text: &str, options: &ComposeOptions) -> Result<Vec<Node>, Error> {
     // The reader takes the first byte of U+F000 to U+FFFF for that of a byte order mark, unless there is one before.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let marked = if text.as_bytes().first() == Some(&0xef) { Some(format!("\u{feff}{text}")) } else { None };
@@ -281,7 +281,7 @@ fn unexpected(line: u64) -> Error {
 }
 
 impl Node {
-    /// The node behind its anchor.
+    /// Returns the node behind its anchor.
     #[must_use]
     pub fn bare(&self) -> &Self {
         match &self.kind {
@@ -290,7 +290,7 @@ impl Node {
         }
     }
 
-    /// The node behind its anchor, or the one that an alias stands for.
+    /// Returns the node behind its anchor, or the one that an alias stands for.
     #[must_use]
     pub fn target(&self) -> &Self {
         match &self.kind {

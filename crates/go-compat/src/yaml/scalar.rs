@@ -2,7 +2,7 @@
 
 use super::Scalar;
 use crate::time::{RFC3339_NANO, Time};
-use crate::{base64, utf8};
+use crate::{base64, strconv, utf8};
 
 /// The value of a scalar.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub enum Words {
     Yaml12,
 }
 
-/// The value of a plain scalar without a tag.
+/// Returns the value of a plain scalar without a tag.
 #[must_use]
 pub fn plain(text: &str, words: Words) -> Resolved {
     let old = || old_bool(text).filter(|_| words == Words::Yaml11).map(Resolved::Bool);
@@ -45,7 +45,7 @@ pub fn plain(text: &str, words: Words) -> Resolved {
     found.unwrap_or_else(|| Resolved::String(text.to_owned()))
 }
 
-/// The boolean that a word is in YAML 1.1 only.
+/// Returns the boolean that a word is in YAML 1.1 only.
 #[must_use]
 pub fn old_bool(text: &str) -> Option<bool> {
     match text {
@@ -55,7 +55,7 @@ pub fn old_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// The value of a scalar of a document as version 3 decodes it to JSON, where a date without a tag is a string.
+/// Returns the value of a scalar of a document as version 3 decodes it to JSON, where a date without a tag is a string.
 #[must_use]
 pub fn resolve(scalar: &Scalar) -> Resolved {
     let text = scalar.text.as_str();
@@ -119,29 +119,10 @@ fn number(text: &str, may_be_date: bool) -> Option<Resolved> {
     }
 }
 
-/// Go's integers with any base's prefix, of 64 bits; without a sign they may be larger.
+/// An integer of 64 bits with any base's prefix; without a sign it may be larger.
 fn integer(text: &str) -> Option<i128> {
-    let (negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, text.get(1..)?),
-        b'+' => (false, text.get(1..)?),
-        _ => (false, text),
-    };
-    let signed = digits.len() != text.len();
-    let lower = digits.to_ascii_lowercase();
-    let (radix, digits) = match lower.as_bytes() {
-        [b'0', b'x', ..] => (16, lower.get(2..)?),
-        [b'0', b'b', ..] => (2, lower.get(2..)?),
-        [b'0', b'o', ..] => (8, lower.get(2..)?),
-        [b'0', _, ..] => (8, lower.get(1..)?),
-        _ => (10, lower.as_str()),
-    };
-    if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
-        return None;
-    }
-    let magnitude = i128::from(u64::from_str_radix(digits, radix).ok()?);
-    let number = if negative { magnitude.checked_neg()? } else { magnitude };
-    let fits = i64::try_from(number).is_ok() || (!signed && u64::try_from(number).is_ok());
-    fits.then_some(number)
+    let signed = strconv::parse_int(text, 0).map(i128::from);
+    signed.or_else(|_| strconv::parse_uint(text, 0).map(i128::from)).ok()
 }
 
 /// A decimal number with a point or an exponent.
@@ -156,12 +137,7 @@ fn float(text: &str) -> Option<f64> {
     let well_formed = digits(whole) && digits(fraction) && digits(exponent) && !exponent.is_empty();
     // Digits are wanted on one side of the point at least.
     let has_digits = !whole.is_empty() || (mantissa.starts_with('.') && !fraction.is_empty());
-    finite(text).filter(|_| well_formed && has_digits)
-}
-
-/// Go does not take what is too large for a float.
-fn finite(text: &str) -> Option<f64> {
-    text.parse::<f64>().ok().filter(|float| float.is_finite())
+    strconv::parse_float(text).ok().filter(|_| well_formed && has_digits)
 }
 
 /// A date, perhaps with a time, as JSON has it: in RFC 3339.

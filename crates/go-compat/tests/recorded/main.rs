@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use go_compat::fmt::{Arg, sprintf};
-use go_compat::json::{Document, decode};
+use go_compat::json::{FromJson, decode};
 use go_compat::net::{Cidr, ip_string, parse_ip};
 use go_compat::netip::Prefix;
 use go_compat::time::Time;
@@ -30,7 +30,7 @@ const DIVERGENT: &str = "!\n!str 1\n";
 /// A document of which only the form counts.
 struct Form;
 
-impl Document for Form {
+impl FromJson for Form {
     type Key = ();
     fn null() -> Self {
         Self
@@ -83,7 +83,7 @@ fn formatted(format: &str, whole: &str, text: &str, number: &str) -> Option<Stri
 
 fn split(pattern: &str, text: &str) -> Option<String> {
     let compiled = regexp::compile(pattern).ok()?;
-    Some(regexp::split(text, pattern, &compiled.regex).join("\n"))
+    Some(regexp::split(text, pattern, &compiled.regex).collect::<Vec<_>>().join("\n"))
 }
 
 fn parts(text: &str) -> Option<String> {

@@ -1,6 +1,6 @@
 //! `base64.*`, `base64url.*` and `urlquery.*`. Source: OPA `topdown/encoding.go` and Go's `net/url`.
 
-use go_compat::url::{query_escape, query_unescape};
+use go_compat::url::{parse_query, query_escape, query_unescape};
 use go_compat::{base64, utf8};
 use std::collections::BTreeMap;
 
@@ -124,13 +124,9 @@ pub(super) fn urlquery_decode_object(args: &[&Value]) -> Outcome {
 }
 
 fn decoded_object(text: &str) -> Result<Value, CallError> {
-    let mut fields: std::collections::BTreeMap<Value, Vec<Value>> = std::collections::BTreeMap::new();
-    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
-        if pair.contains(';') {
-            return Err("invalid semicolon separator in query".to_owned());
-        }
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (key, value) = (query_unescape(key)?, query_unescape(value)?);
+    let mut fields: BTreeMap<Value, Vec<Value>> = BTreeMap::new();
+    for pair in parse_query(text) {
+        let (key, value) = pair?;
         fields.entry(Value::from(key)).or_default().push(Value::from(value));
     }
     Ok(Value::from(

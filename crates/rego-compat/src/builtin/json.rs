@@ -5,6 +5,8 @@ pub(super) mod path;
 
 use std::collections::BTreeMap;
 
+pub(crate) use go_compat::json::quote;
+
 use crate::value::{Object, Value};
 
 use super::Outcome;
@@ -170,25 +172,4 @@ impl Writer<'_> {
             self.out.extend(std::iter::repeat_n(layout.indent, self.depth));
         }
     }
-}
-
-/// Writes a text as JSON, with what HTML gives a meaning escaped.
-pub(crate) fn quote(text: &str, out: &mut String) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '<' | '>' | '&' | '\0'..='\u{1f}' | '\u{2028}' | '\u{2029}' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(character)));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
 }

@@ -68,25 +68,12 @@ pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     Outcome::Value(Value::Bool(valid))
 }
 
-/// Go's `Regexp.Split`: no part before an empty match at the beginning, nor after one at the end.
+/// Go's `Regexp.Split`, part by part.
 pub(super) fn split(args: &[&Value], meter: &Meter) -> Answer {
-    let Some(search) = Search::new(text_at(args, 0), text_at(args, 1), meter)? else { return Ok(None) };
-    let text = search.text;
-    if text.is_empty() && text_at(args, 0) != Some("") {
-        return answer(vec![Value::from("")]);
-    }
-    let (mut parts, mut begin, mut end) = (Vec::new(), 0, 0);
-    for found in search.pattern.regex.find_iter(text) {
-        end = found.start();
-        if found.end() != 0 {
-            let part = text.get(begin..end).unwrap_or("");
-            search.pay_part(part.len())?;
-            parts.push(Value::from(part));
-        }
-        begin = found.end();
-    }
-    if end != text.len() {
-        let part = text.get(begin..).unwrap_or("");
+    let (pattern, text) = (text_at(args, 0), text_at(args, 1));
+    let Some(search) = Search::new(pattern, text, meter)? else { return Ok(None) };
+    let mut parts = Vec::new();
+    for part in regexp::split(search.text, pattern.unwrap_or_default(), &search.pattern.regex) {
         search.pay_part(part.len())?;
         parts.push(Value::from(part));
     }
@@ -177,7 +164,7 @@ mod tests {
         };
         Some(match name {
             "regex.match" => regex.is_match(text).into(),
-            "regex.split" => strings(regexp::split(text, pattern, &regex)),
+            "regex.split" => strings(regexp::split(text, pattern, &regex).collect()),
             "regex.find_n" => strings(regex.find_iter(text).take(2).map(|found| found.as_str()).collect()),
             "regex.replace" => {
                 let expand = |found: &regexp::Captures<'_>| regexp::expand("<$1$0>", found);

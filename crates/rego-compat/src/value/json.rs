@@ -1,6 +1,6 @@
 //! JSON text to values and back, with the numbers as they are spelled.
 
-use go_compat::json::{self, Document};
+use go_compat::json::{self, FromJson, quote_without_html as quote};
 
 use super::{Array, Number, Object, Value, ValueError};
 
@@ -8,7 +8,7 @@ pub(super) fn read(text: &str) -> Result<Value, ValueError> {
     json::decode(text).map_err(|error| ValueError::Json { reason: error.reason, at: error.at })
 }
 
-impl Document for Value {
+impl FromJson for Value {
     type Key = Self;
 
     fn null() -> Self {
@@ -83,25 +83,4 @@ fn list<'v>(items: impl Iterator<Item = &'v Value>, out: &mut String) {
         write_to(item, out);
     }
     out.push(']');
-}
-
-fn quote(text: &str, out: &mut String) {
-    out.push('"');
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
-        let (plain, special) = rest.split_at_checked(at).unwrap_or((rest, ""));
-        out.push_str(plain);
-        let byte = special.bytes().next().unwrap_or(0);
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            byte => out.push_str(&format!("\\u{byte:04x}")),
-        }
-        rest = special.get(1..).unwrap_or("");
-    }
-    out.push_str(rest);
-    out.push('"');
 }

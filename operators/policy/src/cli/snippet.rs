@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use constraint_framework::api::{ConstraintTemplate, FieldError, RegoSource};
 use constraint_framework::driver::{CompileError, CompileErrors};
 use constraint_framework::policyset::Explanation;
-use go_compat::yaml::{self, Kind, Node, Options, Version};
+use go_compat::yaml::{self, ComposeOptions, Kind, Node, Version};
 use serde_json::Value;
 
 use super::color::{Color, Stream, paint};
@@ -73,7 +73,7 @@ impl FieldPlaces {
 
 fn documents_of(path: &Path) -> Vec<Node> {
     let file = text_again(path).unwrap_or_default();
-    let options = Options { version: Version::V2, max_depth: 100 };
+    let options = ComposeOptions { version: Version::V2, max_depth: 100 };
     yaml::documents(&file, &options).unwrap_or_default()
 }
 

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use go_compat::strconv;
-use go_compat::yaml::{self, Kind, Node, Options, Resolved, Scalar, Version};
+use go_compat::yaml::{self, ComposeOptions, Kind, Node, Resolved, Scalar, Version};
 
 use crate::value::{Array, Number, Object, Value};
 
 use crate::builtin::operand::{CallError, EXCESS};
 
 /// Deeper values are a risk to the stack of the code that walks them.
-const OPTIONS: Options = Options { version: Version::V3, max_depth: 500 };
+const OPTIONS: ComposeOptions = ComposeOptions { version: Version::V3, max_depth: 500 };
 
 /// Returns the first document of a string whose other documents are well-formed.
 pub(super) fn first_document(text: &str) -> Result<Value, CallError> {
