@@ -11,7 +11,7 @@
 //! labels at /spec/labels    type: object, additionalProperties: {type: string}
 //!
 //! node            described here    mounted below              joined
-//! /               nobody            all three, by "spec"       type: object
+//! /               no fragment       all three, by "spec"       type: object
 //! /spec           backup, quota     labels, by "labels"        type: object
 //! /spec/keep      backup, quota     nothing                    type: integer, minimum: 1, maximum: 9
 //! /spec/labels    labels (mount)    nothing                    its schema as it stands
@@ -86,6 +86,8 @@ impl<'t> Join<'t> {
     fn node(&mut self, at: &mut SchemaPath, mut node: Node<'_>) -> Value {
         self.record(at, &node);
         self.hold_exclusive(at, &mut node);
+        // One exclusive fragment: {type: object, x-kubernetes-...} goes in byte for byte, however odd, so that a mount is
+        // found as it was mounted. A shared one is joined even alone, so that its outcome is the same once another comes.
         let shared = node.here.iter().any(|(fragment, ..)| fragment.policy.sharing != Sharing::Exclusive);
         if let ([(_, schema, _)], [], false) = (&*node.here, &*node.below, shared) {
             return stripped(self.terms, schema).into_owned();
@@ -94,6 +96,7 @@ impl<'t> Join<'t> {
             return Value::Null;
         };
         self.check_parent(at, &voices, &node);
+        // `properties`, `items` and `additionalProperties` come last: they recurse, and all else is about this node only.
         let mut joined = agreement::join(self, at, &voices, intersection::owns);
         intersection::join(self, at, &voices, &mut joined);
         self.children(at, &node, &voices, &mut joined);
@@ -147,6 +150,8 @@ impl<'t> Join<'t> {
                 });
             }
         }
+        // a exclusive at /spec, b at /spec/x, c at /spec: the errors are (a, b) and (a, c). b and c are left out from here on,
+        // or each property that they share with a would be reported as a conflict as well.
         node.here = node.here.get(first).copied().into_iter().collect();
         node.below.clear();
     }
@@ -193,6 +198,12 @@ impl<'t> Join<'t> {
         voices: &[Voice<'a>],
         joined: &mut Map<String, Value>,
     ) {
+        if let Some(value) = mistyped(voices, "properties", Value::is_object) {
+            joined.insert("properties".to_owned(), value);
+            return;
+        }
+        // here:  backup says properties: {keep: …}             below:  labels at ["labels"], deep at ["a", "b"]
+        // gives: keep {here: backup}, labels {here: labels, a mount}, a {below: deep at ["b"]}
         let mut children: BTreeMap<&str, Node<'a>> = BTreeMap::new();
         for voice in voices {
             let properties = voice.schema.get("properties").and_then(Value::as_object);
@@ -238,6 +249,8 @@ impl<'t> Join<'t> {
                 .filter_map(|voice| Some((voice.fragment, voice.schema.get(keyword)?, false)))
                 .collect();
             let shapes = voices.iter().filter(|voice| agreement::shapes(voice.schema));
+            // {type: array, items: …} with {type: array}: the second says that anything may be an item, so they differ. With {}
+            // beside it, which says nothing, the first has its way.
             let silent = shapes.filter(|voice| !voice.schema.contains_key(keyword)).count() > 0;
             if said.is_empty() {
                 continue;
@@ -259,6 +272,8 @@ impl<'t> Join<'t> {
         let asking: Vec<_> =
             mounted.iter().filter(|fragment| fragment.policy.default != MountDefault::None).collect();
         for fragment in asking {
+            // {type: object, properties: {n: {default: 1}}} defaults to {}, or materialised to {n: 1}: the server fills in nested
+            // defaults too, but only after it has validated `{}`, which fails where `n` is required.
             let default = match fragment.policy.default {
                 MountDefault::Materialised => object::defaulted(schema, &json!({})),
                 _ => json!({}),
@@ -288,12 +303,20 @@ pub(super) fn stripped<'s>(terms: &Terms, schema: &'s Value) -> Cow<'s, Value> {
     if terms.strip_descriptions { Cow::Owned(without_descriptions(schema)) } else { Cow::Borrowed(schema) }
 }
 
+/// The first value of a keyword that has not the JSON type that the keyword needs. The outcome keeps it, so that the check of
+/// the outcome refuses it and names who contributed it. A null is absent, as it is to the server.
+fn mistyped(voices: &[Voice<'_>], keyword: &str, fits: fn(&Value) -> bool) -> Option<Value> {
+    let mut values = voices.iter().filter_map(|voice| voice.schema.get(keyword));
+    values.find(|value| !fits(value) && !value.is_null()).cloned()
+}
+
 /// Adds the names on the way to mounts whose policy requires them.
 fn require_mounts(node: &Node<'_>, joined: &mut Map<String, Value>) {
     let wanted = node.below.iter().filter_map(|(fragment, way)| match (fragment.policy.required, way) {
         (RequiredPropagation::Chain, [name, ..]) | (RequiredPropagation::Leaf, [name]) => Some(name.clone()),
         _ => None,
     });
+    // A mount at ["a", "b"]: with Chain, `a` is required here and `b` in a; with Leaf, only `b` in a.
     let mut required: BTreeSet<String> = wanted.collect();
     if required.is_empty() {
         return;
@@ -309,6 +332,7 @@ fn not_a_parent(schema: &Map<String, Value>) -> Option<String> {
     if flag(schema, INT_OR_STRING) {
         return Some("integer or string".to_owned());
     }
+    // A mount below a map would be one more key of the map; `additionalProperties: true` is no schema of keys.
     if let Some(value) = schema.get("additionalProperties") {
         return (*value != Value::Bool(true)).then(|| "a map (additionalProperties)".to_owned());
     }

@@ -52,6 +52,8 @@ pub(super) fn agree(
     keyword: &str,
     voices: &[Voice<'_>],
 ) -> Option<Value> {
+    // format: date  with  {type: string}          differ: the second shapes the node and has no format
+    // format: date  with  {description: "when"}   agree: the second shapes nothing
     let speaking = voices.iter().filter(|voice| voice.schema.contains_key(keyword) || shapes(voice.schema));
     let claims: Vec<(&str, Option<Value>)> = speaking
         .map(|voice| {
@@ -62,6 +64,7 @@ pub(super) fn agree(
         })
         .collect();
     let (first_origin, first) = claims.first()?;
+    // Of a, b, b, c the conflicts are a with b and a with c: one for each value, not for each pair.
     let mut differing: Vec<&Option<Value>> = Vec::new();
     for (origin, value) in &claims {
         if equal(first, value) || differing.iter().any(|other| equal(other, value)) {
@@ -75,6 +78,7 @@ pub(super) fn agree(
             right: Box::new(Claim { origin: (*origin).to_owned(), value: value.clone() }),
         });
     }
+    // With errors the outcome is thrown away, so that any of the values will do.
     first.clone()
 }
 
@@ -127,6 +131,7 @@ fn rules(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>]) -> Option<V
             return agree(join, at, RULES, voices);
         };
         for entry in list {
+            // [{rule: "self > 1", message: m}] with the same rule and another message is a conflict; with another rule, both.
             let rule =
                 entry.get("rule").and_then(Value::as_str).map_or_else(|| entry.to_string(), str::to_owned);
             let (origin, known) = *by_rule.entry(rule).or_insert((&voice.fragment.origin, entry));

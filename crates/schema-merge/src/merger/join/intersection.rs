@@ -16,7 +16,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::super::flag;
 use super::agreement::{agree, as_set};
-use super::{Join, Voice};
+use super::{Join, Voice, mistyped};
 use crate::conflict::{Claim, MergeError};
 use crate::fragment::Sharing;
 use crate::keyword::ANNOTATIONS;
@@ -47,6 +47,7 @@ pub(super) fn join(
     voices: &[Voice<'_>],
     joined: &mut Map<String, Value>,
 ) {
+    // One strict contributor is enough: strict sharing means that no other fragment narrows what it says.
     let strict = voices.iter().any(|voice| voice.fragment.policy.sharing != Sharing::SharedIntersect);
     if let Some(names) = required(join, at, voices, strict) {
         joined.insert("required".to_owned(), names);
@@ -72,11 +73,14 @@ fn intersect(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], joined:
     for (low, high) in BOUNDS {
         bound(voices, low, Ordering::Greater, joined);
         bound(voices, high, Ordering::Less, joined);
+        // Each of minimum: 5 and maximum: 3 is fine alone; only the joined pair can cross.
         if let Some(detail) = crossed(joined, low, high) {
             unsatisfiable(join, at, voices, detail);
         }
     }
-    if let Some(values) = common(voices) {
+    if let Some(value) = mistyped(voices, "enum", Value::is_array) {
+        joined.insert("enum".to_owned(), value);
+    } else if let Some(values) = common(voices) {
         if values.is_empty() {
             unsatisfiable(join, at, voices, "the enums have no value in common".to_owned());
         }
@@ -84,6 +88,9 @@ fn intersect(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], joined:
     }
     if voices.iter().any(|voice| flag(voice.schema, "uniqueItems")) {
         joined.insert("uniqueItems".to_owned(), json!(true));
+    }
+    for keyword in ["uniqueItems", "exclusiveMinimum", "exclusiveMaximum"] {
+        joined.extend(mistyped(voices, keyword, Value::is_boolean).map(|value| (keyword.to_owned(), value)));
     }
     conjoin(voices, joined);
 }
@@ -105,6 +112,8 @@ fn required(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], strict: 
             .and_then(Value::as_object)
             .is_some_and(|names| names.contains_key(name))
     };
+    // {properties: {a, b}, required: [a]} with {properties: {a}}: strict, `a` differs, because the second knows it and leaves
+    // it optional; with {properties: {c}} instead nothing differs, and `a` stays required.
     let lists = voices.iter().filter_map(|(voice, _)| voice.schema.get("required").and_then(Value::as_array));
     let names = as_set(&lists.flatten().cloned().collect::<Vec<_>>());
     for name in names.iter().filter_map(Value::as_str).filter(|_| strict) {
@@ -134,6 +143,12 @@ fn bound(voices: &[Voice<'_>], keyword: &str, tighter: Ordering, joined: &mut Ma
         "maximum" => Some("exclusiveMaximum"),
         _ => None,
     };
+    if let Some(value) = mistyped(voices, keyword, Value::is_number) {
+        joined.insert(keyword.to_owned(), value);
+        return;
+    }
+    // minimum: 1  with  minimum: 1.0, exclusiveMinimum: true  →  minimum: 1, exclusiveMinimum: true
+    // minimum: 2  with  minimum: 1, exclusiveMinimum: true    →  minimum: 2: the looser bound takes its flag along
     let mut tightest: Option<(&Number, bool)> = None;
     for voice in voices {
         let Some(Value::Number(limit)) = voice.schema.get(keyword) else {
@@ -203,6 +218,9 @@ fn conjoin(voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
         clauses.extend(CLAUSES.iter().filter_map(|keyword| clause(keyword, voice.schema.get(*keyword)?)));
         collect(voice.schema, &mut clauses);
     }
+    // pattern: a, not: N  with  pattern: b, allOf: [C]   clauses: {pattern: a} {not: N} {pattern: b} C
+    //   →  not: N, allOf: [{pattern: a}, {pattern: b}, C]
+    // As a set, so that joining (a with b) with c, where the first outcome has an allOf already, is joining all at once.
     let clauses = as_set(&clauses);
     let mut together = Vec::new();
     let single: BTreeSet<&str> = CLAUSES
@@ -236,6 +254,7 @@ fn collect(schema: &Map<String, Value>, clauses: &mut Vec<Value>) {
         None => {}
         Some(Value::Array(members)) => {
             for member in members {
+                // Only a member that is nothing but an allOf may be dissolved: {allOf: [x], not: y} is one clause.
                 match sole(member) {
                     Some(("allOf", Value::Array(_))) => {
                         if let Value::Object(member) = member {
@@ -287,11 +306,38 @@ fn bare_keyword(keyword: &str, value: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Fragment, Merger, MountPath};
 
     #[test]
     fn every_listed_keyword_is_owned() {
         assert!(
             owns("minimum") && owns("maxProperties") && owns("oneOf") && owns("required") && !owns("type")
         );
+    }
+
+    #[test]
+    fn a_keyword_of_the_wrong_type_is_refused_and_not_dropped() {
+        let wrong = [
+            ("minimum", json!("3")),
+            ("maxItems", json!({})),
+            ("enum", json!("a")),
+            ("uniqueItems", json!(1)),
+            ("exclusiveMaximum", json!(5)),
+            ("required", json!("a")),
+            ("allOf", json!(true)),
+            ("pattern", json!(1)),
+            ("properties", json!(["a"])),
+        ];
+        for (keyword, value) in wrong {
+            let mount = |origin: &str, field: Value| {
+                let schema = json!({"type": "object", "properties": {"x": field}});
+                Fragment::new(origin, MountPath::of(["spec"]), schema).sharing(Sharing::SharedIntersect)
+            };
+            let mut field = json!({"type": "object"});
+            field[keyword] = value;
+            let merger = Merger::new().mount(mount("a", field)).mount(mount("b", json!({"type": "object"})));
+            let errors = merger.build().unwrap_err();
+            assert!(errors.to_string().contains(keyword), "{keyword}: {errors}");
+        }
     }
 }
