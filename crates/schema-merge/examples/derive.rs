@@ -1,6 +1,6 @@
 //! A derived type becomes a fragment, and the fragment a mounted CRD.
 
-use schema_merge::{Diagnostic, Fragment, Merger, MountPath, Style, check_crd, structuralize};
+use schema_merge::{Diagnostic, Fragment, Merger, MountPath, Style, structuralize, validate_crd};
 use serde_json::{Value, json};
 
 /// The resource as its user writes it.
@@ -37,6 +37,6 @@ fn crd() -> Result<Value, Box<dyn std::error::Error>> {
         "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Backup", "plural": "backups"}, "versions": [
             {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": merged.schema()}}]},
     });
-    let refused = check_crd(&crd).into_iter().find(Diagnostic::is_error);
+    let refused = validate_crd(&crd).into_iter().find(Diagnostic::is_error);
     refused.map_or(Ok(crd), |diagnostic| Err(diagnostic.to_string().into()))
 }

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use schema_merge::{Fragment, Merger, MountPath, Options, Style, check_structural, compat, structuralize};
+use schema_merge::{
+    Fragment, Merger, MountPath, StructuralOptions, Style, check_structural, compat, structuralize,
+};
 use serde_json::{Map, Value, json};
 
 fn main() {
@@ -15,7 +17,7 @@ fn main() {
     println!("{:<24}{:>10}{:>10}{:>10}{:>10}", "", "check", "mount", "derive", "compat");
     for (name, spec) in [("200 levels", deep), ("10,000 properties", wide)] {
         let schema = json!({"type": "object", "properties": {"spec": spec}});
-        let check = milliseconds(|| check_structural(&schema, &Options::default()).len());
+        let check = milliseconds(|| check_structural(&schema, &StructuralOptions::default()).len());
         let mount = milliseconds(|| {
             let fragment = Fragment::new("a", MountPath::of(["spec"]), spec.clone());
             usize::from(Merger::new().mount(fragment).build().is_ok())

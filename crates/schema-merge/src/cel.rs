@@ -17,13 +17,22 @@ use crate::node::Node;
 use crate::path::SchemaPath;
 use crate::structural::Report;
 
+/// The reason why an expression has no compiled form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "cel"), allow(dead_code, reason = "only the feature compiles expressions"))]
+pub(crate) enum NotCompiled {
+    /// The server would not compile it either; in its words.
+    Refused(String),
+    /// It crosses a bound of `cel-compat`, here with the name of the bound. The server may compile it.
+    LeftToServer(String),
+}
+
 /// The outcome of compiling one rule.
 #[derive(Debug, Default)]
 pub(crate) struct Compiled {
-    /// The reason why the server would not compile the rule.
-    pub(crate) error: Option<String>,
-    /// The reason why the server would not compile its `messageExpression`.
-    pub(crate) message_error: Option<String>,
+    pub(crate) error: Option<NotCompiled>,
+    /// The same for its `messageExpression`.
+    pub(crate) message_error: Option<NotCompiled>,
     /// The cost of one evaluation of the rule at most.
     pub(crate) cost: u64,
     /// The same for its `messageExpression`; `None` if it has none.

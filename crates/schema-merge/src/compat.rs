@@ -60,7 +60,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// The place as a JSON pointer into the documents that were compared.
+    /// Returns the place as a JSON pointer into the documents that were compared.
     #[must_use]
     pub fn pointer(&self) -> String {
         format!("{}{}", self.base, self.path.pointer())
@@ -84,7 +84,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// Everything about going from `old` to `new` that stored objects or clients may feel, sorted by place.
+/// Compares two schemas: returns every change from `old` to `new` that affects stored objects or clients, sorted by place.
 ///
 /// Without any change of [`Impact::Breaking`] or [`Impact::Possible`] in the direction [`Direction::Stored`], every object
 /// that is valid under `old` is valid under `new` and keeps all its fields. The API server tolerates unchanged bad fields

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::diagnostic::Diagnostic;
 use crate::path::{MountPath, SchemaPath};
 
-/// One side of a conflict: who says it and what it says.
+/// One side of a conflict: a fragment and its value of the keyword.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The fragment's origin.
@@ -152,7 +152,7 @@ pub enum MergeError {
 }
 
 impl MergeError {
-    /// A stable word for the kind of error, for programs and for sorting.
+    /// Returns a stable word for the kind of error, for programs and for sorting.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -171,7 +171,7 @@ impl MergeError {
         }
     }
 
-    /// The place in the merged schema; the root for errors that have none.
+    /// Returns the place in the merged schema; the root for errors that have none.
     #[must_use]
     pub fn path(&self) -> SchemaPath {
         match self {
@@ -190,7 +190,7 @@ impl MergeError {
         }
     }
 
-    /// Everybody involved, sorted.
+    /// Returns the origins of all fragments involved, sorted.
     #[must_use]
     pub fn origins(&self) -> Vec<&str> {
         let mut origins: Vec<&str> = match self {

@@ -1,4 +1,4 @@
-//! Checks a whole CustomResourceDefinition: [`check_crd`].
+//! Checks a whole CustomResourceDefinition: [`validate_crd`].
 //!
 //! `crd/naming.rs` looks at the names and the group, `crd/version.rs` at the list of versions; the schemas of the versions
 //! go through `structural.rs`. Webhook conversion and updates of an existing CRD are not looked at.
@@ -9,21 +9,22 @@ mod version;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
+use crate::errors::Diagnostics;
 use crate::limit::SchemaLimits;
 use crate::number;
 use crate::path::SchemaPath;
-use crate::structural::{Options, Report, check_structural, go_json, go_quoted};
+use crate::structural::{Report, StructuralOptions, check_structural, go_json, go_quoted};
 
-/// Everything the API server would say about creating this CRD, and lints about its schemas.
+/// Validates a CRD as the API server does when it is created, and adds lints about its schemas.
 ///
 /// Paths and prefixes are the server's: when all versions have the same schema, it speaks of
 /// `spec.validation.openAPIV3Schema`, otherwise of `spec.versions[i].schema.openAPIV3Schema`.
 /// [`Diagnostic::pointer`] points into the CRD.
 ///
 /// ```
-/// use schema_merge::check_crd;
+/// use schema_merge::validate_crd;
 /// use serde_json::json;
-/// let diagnostics = check_crd(&json!({
+/// let diagnostics = validate_crd(&json!({
 ///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "foos.example.com"},
 ///     "spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": "foos", "kind": "Foo"}, "versions": [
 ///         {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "string"}}}]}
@@ -35,11 +36,11 @@ use crate::structural::{Options, Report, check_structural, go_json, go_quoted};
 /// assert_eq!(diagnostics[0].pointer(), "/spec/versions/0/schema/openAPIV3Schema/type");
 /// ```
 #[must_use]
-pub fn check_crd(crd: &Value) -> Vec<Diagnostic> {
+pub fn validate_crd(crd: &Value) -> Diagnostics {
     let mut report = Report::new("");
     if let Some(detail) = SchemaLimits::default().exceeded(crd) {
         report.push(Severity::Error, DiagnosticKind::Plain, "too-large", &SchemaPath::root(), None, detail);
-        return report.diagnostics;
+        return report.diagnostics.into();
     }
     let empty = Map::new();
     let spec = crd.get("spec").and_then(Value::as_object).unwrap_or(&empty);
@@ -50,7 +51,7 @@ pub fn check_crd(crd: &Value) -> Vec<Diagnostic> {
         diagnostics.append(&mut report.diagnostics);
     }
     Diagnostic::settle(&mut diagnostics);
-    diagnostics
+    diagnostics.into()
 }
 
 /// Checks the schema of each version, or the one schema that all versions share.
@@ -76,7 +77,7 @@ fn schemas(spec: &Map<String, Value>, report: &mut Report) -> Vec<Diagnostic> {
             .iter()
             .enumerate()
             .any(|(other, version)| (shared || other == index) && has_status(version));
-        let options = Options::default()
+        let options = StructuralOptions::default()
             .status_subresource(status)
             .prefixes(prefix, own)
             .base(format!("/spec/versions/{index}/schema/openAPIV3Schema"));

@@ -79,7 +79,7 @@ impl Diagnostic {
         matches!(self.severity, Severity::Decode | Severity::Error)
     }
 
-    /// The place as a JSON pointer into the document that was checked.
+    /// Returns the place as a JSON pointer into the document that was checked.
     #[must_use]
     pub fn pointer(&self) -> String {
         format!("{}{}", self.base, self.path.pointer())

@@ -29,10 +29,10 @@ pub struct MountPolicy {
     pub required: RequiredPropagation,
     /// The default of the mounted property.
     pub default: MountDefault,
-    /// Whose description, title, example and externalDocs win on a shared node: the highest precedence, then
-    /// the smallest origin.
+    /// The precedence of description, title, example and externalDocs on a shared node: the highest wins, then the
+    /// smallest origin.
     pub precedence: i32,
-    /// Accept a fragment that describes something other than an object.
+    /// True to accept a fragment that describes something other than an object.
     pub any_type: bool,
 }
 
@@ -77,40 +77,40 @@ pub enum MountDefault {
 }
 
 impl Fragment {
-    /// A fragment that is mounted exclusively, is not required and has no default.
+    /// Creates a fragment that is mounted exclusively, is not required and has no default.
     pub fn new(origin: impl Into<String>, at: MountPath, schema: Value) -> Self {
         Self { origin: origin.into(), at, schema, policy: MountPolicy::default() }
     }
 
-    /// The same fragment, sharing its place on these terms.
+    /// Sets the terms on which others may share the place.
     #[must_use]
     pub fn sharing(mut self, sharing: Sharing) -> Self {
         self.policy.sharing = sharing;
         self
     }
 
-    /// The same fragment, making these parents required.
+    /// Sets the parents that become required.
     #[must_use]
     pub fn required(mut self, required: RequiredPropagation) -> Self {
         self.policy.required = required;
         self
     }
 
-    /// The same fragment with this default for the mounted property.
+    /// Sets the default of the mounted property.
     #[must_use]
     pub fn default_value(mut self, default: MountDefault) -> Self {
         self.policy.default = default;
         self
     }
 
-    /// The same fragment with this precedence among annotations.
+    /// Sets the precedence among annotations.
     #[must_use]
     pub fn precedence(mut self, precedence: i32) -> Self {
         self.policy.precedence = precedence;
         self
     }
 
-    /// The same fragment, allowed to describe something other than an object.
+    /// Allows a schema of something other than an object.
     #[must_use]
     pub fn any_type(mut self) -> Self {
         self.policy.any_type = true;

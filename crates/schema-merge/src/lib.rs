@@ -16,17 +16,28 @@
 //!     "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Backup", "plural": "backups"}, "versions": [
 //!         {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": merged.schema()}}]},
 //! });
-//! assert!(schema_merge::check_crd(&crd).iter().all(|diagnostic| !diagnostic.is_error()));
+//! assert!(schema_merge::validate_crd(&crd).iter().all(|diagnostic| !diagnostic.is_error()));
 //! ```
 //!
 //! Several parties each own a part of one CRD's schema and must not collide. Each hands over a [`Fragment`]: a schema
 //! as JSON, where it is mounted, and on what terms. [`Merger::build`] gives one schema, or every conflict at once with
 //! both parties named.
 //!
-//! Around that: [`check_structural`] and [`check_crd`] say what the API server would refuse, in its own words, and what it
-//! accepts and users regret; [`structuralize`] turns what generators emit into what a CRD may hold; [`validate_object`],
-//! [`defaulted`] and [`pruned`] do to an object what the server does; [`compat`] says whether stored objects survive a
-//! change. Nothing here talks to a cluster, and nothing panics, whatever JSON it is given.
+//! | function or type | purpose |
+//! |---|---|
+//! | [`Merger`], [`Fragment`], [`Merged`] | one schema of several fragments, or all [`MergeError`]s; the contributors of each place |
+//! | [`Frame`] | many schemas that differ in one fragment |
+//! | [`check_structural`], [`validate_crd`] | validation of a schema or a CRD as by the API server, in its own words, with lints: [`Diagnostics`] |
+//! | [`structuralize`] | a structural schema of what generators emit, with its losses |
+//! | [`validate_object`], [`defaulted`], [`pruned`] | the effect of a schema on one object |
+//! | [`compat`](fn@compat), [`compat_crd`] | the effect of a change of a schema on stored objects and clients |
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `cel` | compilation and cost of `x-kubernetes-validations`, in [`check_structural`] and [`validate_crd`]; without it only their form is checked |
+//!
+//! Not here: clients and clusters, updates of a CRD that exists, webhook conversion, and the evaluation of rules on objects
+//! ([`validate_object`] leaves them out). Nothing panics, whatever JSON it is given.
 
 mod cel;
 mod compat;
@@ -50,14 +61,19 @@ mod structuralize;
 
 pub use compat::{Change, Direction, Impact, compat, compat_crd};
 pub use conflict::{Claim, MergeError};
-pub use crd::check_crd;
+pub use crd::validate_crd;
 pub use diagnostic::{Diagnostic, DiagnosticKind, Severity};
-pub use errors::Errors;
+pub use errors::{Diagnostics, Errors};
 pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sharing};
 pub use limit::SchemaLimits;
 pub use merged::Merged;
 pub use merger::{Frame, Merger, MetadataLimits, TextLimits};
 pub use object::{ObjectVerdict, Pruned, defaulted, pruned, validate_object};
 pub use path::{MountPath, SchemaPath, Step};
-pub use structural::{Options, check_structural};
+pub use structural::{StructuralOptions, check_structural};
 pub use structuralize::{Loss, Reason, StructuralizeError, Structuralized, Style, structuralize};
+
+/// The example of the README, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

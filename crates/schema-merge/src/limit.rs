@@ -24,21 +24,21 @@ impl Default for SchemaLimits {
 }
 
 impl SchemaLimits {
-    /// The same bounds with this depth.
+    /// Sets the bound on depth.
     #[must_use]
     pub fn with_depth(mut self, depth: usize) -> Self {
         self.depth = depth;
         self
     }
 
-    /// The same bounds with this number of values.
+    /// Sets the bound on the number of values.
     #[must_use]
     pub fn with_values(mut self, values: usize) -> Self {
         self.values = values;
         self
     }
 
-    /// Says which bound `value` crosses, if any.
+    /// Returns the bound that `value` crosses, in words; `None` if there is none.
     pub(crate) fn exceeded(&self, value: &Value) -> Option<String> {
         let mut seen: usize = 0;
         let mut pending = vec![(value, 0_usize)];

@@ -20,25 +20,25 @@ pub struct Merged {
 }
 
 impl Merged {
-    /// The schema, ready to be a version's `schema.openAPIV3Schema`. Its keys are sorted.
+    /// Returns the schema, ready to be a version's `schema.openAPIV3Schema`. Its keys are sorted.
     #[must_use]
     pub fn schema(&self) -> &Value {
         &self.schema
     }
 
-    /// The schema, without the record of who contributed what.
+    /// Returns the schema, without the record of its contributors.
     #[must_use]
     pub fn into_schema(self) -> Value {
         self.schema
     }
 
-    /// Returns what the schema was built from, in the order of origins.
+    /// Returns the fragments that the schema was built from, in the order of origins.
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
     }
 
-    /// Returns who contributed the place that `place` names; empty for what the merger itself added.
+    /// Returns the origins of the fragments that contributed a place; empty for what the merger itself added.
     ///
     /// `place` is a JSON pointer into the schema (`/properties/spec`), a path as the API server prints it
     /// (`spec.validation.openAPIV3Schema.properties[spec].type`) or a whole error message that starts with one.

@@ -14,17 +14,17 @@ use serde_json::{Map, Value, json};
 
 use crate::conflict::MergeError;
 use crate::diagnostic::Diagnostic;
-use crate::errors::Errors;
+use crate::errors::{Diagnostics, Errors};
 use crate::fragment::Fragment;
 use crate::limit::SchemaLimits;
 use crate::merged::Merged;
 use crate::number;
 use crate::path::{MountPath, SchemaPath};
-use crate::structural::{Options, check_refusals, check_structural};
+use crate::structural::{StructuralOptions, check_refusals, check_structural};
 
 pub use frame::Frame;
 
-/// Collects fragments and joins them. What was mounted first makes no difference.
+/// A collector of fragments, which joins them. The order of mounts makes no difference.
 ///
 /// The root is an object of the API machinery: `apiVersion`, `kind`, `metadata` and `status` are reserved until the
 /// host grants them.
@@ -82,7 +82,7 @@ pub struct TextLimits {
 // === impl Merger ===
 
 impl Merger {
-    /// A merger without any fragment: it builds the schema of an object with no fields of its own.
+    /// Creates a merger without any fragment: it builds the schema of an object with no fields of its own.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -125,7 +125,7 @@ impl Merger {
         self
     }
 
-    /// Says that the CRD has the status subresource, which forbids many keywords at the root.
+    /// Sets whether the CRD has the status subresource, which forbids many keywords at the root.
     #[must_use]
     pub fn status_subresource(mut self, enabled: bool) -> Self {
         self.terms.status_subresource = enabled;
@@ -187,7 +187,7 @@ impl Merger {
 // === impl TextLimits ===
 
 impl TextLimits {
-    /// At most this many characters.
+    /// Restricts a string to at most this many characters.
     #[must_use]
     pub fn max_length(max_length: u64) -> Self {
         Self { max_length: Some(max_length), ..Self::default() }
@@ -232,17 +232,17 @@ impl Merged {
     /// Returns what the API server accepts and users regret, about the schema as a whole and about each mount. Looked
     /// for at each call.
     #[must_use]
-    pub fn lints(&self) -> Vec<Diagnostic> {
-        let mut lints = check_structural(&self.schema, &options(self));
-        lints.retain(|diagnostic| !is_fatal(diagnostic));
+    pub fn lints(&self) -> Diagnostics {
+        let found = check_structural(&self.schema, &options(self));
+        let mut lints: Vec<_> = found.into_iter().filter(|diagnostic| !is_fatal(diagnostic)).collect();
         lints.extend(vacuous::check(self));
-        lints
+        lints.into()
     }
 }
 
-fn options(merged: &Merged) -> Options {
+fn options(merged: &Merged) -> StructuralOptions {
     let limits = SchemaLimits::default().with_depth(usize::MAX).with_values(usize::MAX);
-    Options::default().status_subresource(merged.status_subresource).limits(limits)
+    StructuralOptions::default().status_subresource(merged.status_subresource).limits(limits)
 }
 
 fn is_fatal(diagnostic: &Diagnostic) -> bool {

@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::decode::decode;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::errors::Diagnostics;
 use crate::limit::SchemaLimits;
 use crate::node::Node;
 use crate::path::SchemaPath;
@@ -29,7 +30,7 @@ use crate::path::SchemaPath;
 #[non_exhaustive]
 pub struct ObjectVerdict {
     /// The errors for which it would be refused. The paths are those of the object, as the server prints them.
-    pub errors: Vec<Diagnostic>,
+    pub errors: Diagnostics,
     /// The fields the schema does not know, sorted: refused under strict field validation, dropped otherwise.
     pub unknown_fields: Vec<String>,
     /// The object as it would be stored: nulls without meaning dropped, defaults filled in, unknown fields dropped.
@@ -42,12 +43,21 @@ impl ObjectVerdict {
     pub fn is_valid(&self) -> bool {
         self.errors.is_empty()
     }
+
+    /// Returns the verdict on an object that the server accepts, dropping unknown fields.
+    ///
+    /// # Errors
+    /// All errors for which the server refuses the object.
+    pub fn into_result(self) -> Result<Self, Diagnostics> {
+        if self.is_valid() { Ok(self) } else { Err(self.errors) }
+    }
 }
 
-/// Says what the API server makes of `object` under `schema`, the `openAPIV3Schema` of its version.
+/// Validates `object` as the API server does under `schema`, the `openAPIV3Schema` of its version.
 ///
 /// Defaults are filled in before anything is checked. Validation rules are not evaluated, and of `metadata` only what
-/// the schema says about it is checked. A schema the server could not decode refuses every object.
+/// the schema says about it is checked. A schema that the server could not decode, and one beyond the bounds of
+/// [`SchemaLimits`], refuses every object; a pattern that cannot be compiled refuses every string.
 ///
 /// ```
 /// use schema_merge::validate_object;
@@ -58,44 +68,42 @@ impl ObjectVerdict {
 /// assert_eq!(verdict.errors[0].to_string(), "spec.name: Invalid value: \"integer\": spec.name in body must be of type string: \"integer\"");
 /// assert_eq!(verdict.unknown_fields, ["spec.colour"]);
 /// assert_eq!(verdict.stored, json!({"spec": {"name": 3, "size": 1}}));
+/// assert!(verdict.into_result().is_err());
 /// ```
 #[must_use]
 pub fn validate_object(schema: &Value, object: &Value) -> ObjectVerdict {
-    match SchemaLimits::default().exceeded(schema) {
-        Some(detail) => unchecked(object, detail),
-        None => judge(object, || decode(schema, "", "")),
+    if let Some(detail) = SchemaLimits::default().exceeded(schema) {
+        return unchecked(object, detail);
     }
+    let (node, diagnostics) = decode(schema, "", "");
+    judge(object, &node, &diagnostics)
 }
 
-/// As [`validate_object`], under a schema that is not beyond any bound.
-pub(crate) fn judge<'a>(
-    object: &Value,
-    schema: impl FnOnce() -> (Node<'a>, Vec<Diagnostic>),
-) -> ObjectVerdict {
+/// Validates an object against a schema that is within its bounds, decoded with these diagnostics.
+pub(crate) fn judge(object: &Value, node: &Node<'_>, diagnostics: &[Diagnostic]) -> ObjectVerdict {
     if let Some(detail) = SchemaLimits::default().exceeded(object) {
         return unchecked(object, detail);
     }
-    let (node, diagnostics) = schema();
     if let Some(diagnostic) = diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Decode) {
         return unchecked(object, diagnostic.detail.clone());
     }
-    let unknown_fields = prune(&node, &mut object.clone(), true);
+    let unknown_fields = prune(node, &mut object.clone(), true);
     let mut stored = object.clone();
-    prune::drop_nulls(&node, &mut stored);
-    default::fill(&node, &mut stored);
+    prune::drop_nulls(node, &mut stored);
+    default::fill(node, &mut stored);
     // The server validates what it is going to store: an unknown field counts towards nothing.
-    prune(&node, &mut stored, true);
+    prune(node, &mut stored, true);
     let mut errors: Vec<Diagnostic> = Validator::new(Dialect::Object)
-        .violations(&node, &stored)
+        .violations(node, &stored)
         .into_iter()
         .map(|violation| violation.at_root())
         .collect();
     Diagnostic::settle(&mut errors);
-    ObjectVerdict { errors, unknown_fields, stored }
+    ObjectVerdict { errors: errors.into(), unknown_fields, stored }
 }
 
-/// An object that was not looked at counts as refused.
-fn unchecked(object: &Value, detail: String) -> ObjectVerdict {
+/// The verdict on an object that cannot be checked: refused, for the reason in `detail`.
+pub(crate) fn unchecked(object: &Value, detail: String) -> ObjectVerdict {
     let mut report = crate::structural::Report::new("");
     report.push(
         Severity::Error,
@@ -105,5 +113,5 @@ fn unchecked(object: &Value, detail: String) -> ObjectVerdict {
         None,
         detail,
     );
-    ObjectVerdict { errors: report.diagnostics, unknown_fields: Vec::new(), stored: object.clone() }
+    ObjectVerdict { errors: report.diagnostics.into(), unknown_fields: Vec::new(), stored: object.clone() }
 }

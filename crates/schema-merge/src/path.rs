@@ -47,40 +47,40 @@ pub struct MountPath(Vec<String>);
 // === impl SchemaPath ===
 
 impl SchemaPath {
-    /// The root of the schema.
+    /// Returns the root of the schema.
     #[must_use]
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// This path with a keyword appended.
+    /// Appends a keyword.
     #[must_use]
     pub fn child(mut self, keyword: impl Into<Cow<'static, str>>) -> Self {
         self.push_child(keyword);
         self
     }
 
-    /// This path with a map key appended.
+    /// Appends a map key.
     #[must_use]
     pub fn key(mut self, name: impl Into<String>) -> Self {
         self.0.push(Step::Key(name.into()));
         self
     }
 
-    /// This path with a list index appended.
+    /// Appends a list index.
     #[must_use]
     pub fn index(mut self, at: usize) -> Self {
         self.0.push(Step::Index(at));
         self
     }
 
-    /// The steps, outermost first.
+    /// Returns the steps, outermost first.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.0
     }
 
-    /// The place as a JSON pointer into the schema, escaped as RFC 6901 says.
+    /// Returns the place as a JSON pointer into the schema, escaped as RFC 6901 says.
     #[must_use]
     pub fn pointer(&self) -> String {
         let mut text = String::new();
@@ -95,7 +95,7 @@ impl SchemaPath {
         text
     }
 
-    /// The place as the API server prints it, behind `prefix` (such as `spec.validation.openAPIV3Schema`).
+    /// Returns the place as the API server prints it, behind `prefix` (such as `spec.validation.openAPIV3Schema`).
     #[must_use]
     pub fn server(&self, prefix: &str) -> String {
         let mut text = prefix.to_owned();
@@ -113,7 +113,7 @@ impl SchemaPath {
         text
     }
 
-    /// The place of the instances this part of the schema describes: `spec.rules[*].host`.
+    /// Returns the place of the instances this part of the schema describes: `spec.rules[*].host`.
     ///
     /// Junctors and keywords describe the node they stand in, so they add nothing.
     #[must_use]
@@ -191,19 +191,19 @@ impl fmt::Display for SchemaPath {
 // === impl MountPath ===
 
 impl MountPath {
-    /// The resource itself.
+    /// Returns the resource itself.
     #[must_use]
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// The path through these property names.
+    /// Returns the path through these property names.
     #[must_use]
     pub fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         Self(names.into_iter().map(Into::into).collect())
     }
 
-    /// The property names, outermost first.
+    /// Returns the property names, outermost first.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.0
@@ -224,7 +224,7 @@ impl MountPath {
         other.0.starts_with(&self.0)
     }
 
-    /// The place of this mount in a schema: `/properties/spec/properties/match`.
+    /// Returns the place of this mount in a schema: `/properties/spec/properties/match`.
     #[must_use]
     pub fn schema_path(&self) -> SchemaPath {
         let mut path = SchemaPath::root();

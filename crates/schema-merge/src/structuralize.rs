@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::errors::Errors;
 use crate::limit::SchemaLimits;
 use crate::path::{SchemaPath, Step};
-use crate::structural::{Options, check_structural};
+use crate::structural::{StructuralOptions, check_structural};
 
 /// The bound on the growth of a schema by inlining.
 const MAX_NODES: usize = 100_000;
@@ -102,7 +102,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// With this treatment of `uniqueItems`.
+    /// Sets the treatment of `uniqueItems`.
     #[must_use]
     pub fn unique_items_as_set(mut self, as_set: bool) -> Self {
         self.unique_items_as_set = as_set;
@@ -161,7 +161,7 @@ pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Err
 /// Returns what the API server would say about the outcome, as the schema of a property.
 fn refused(schema: &Value) -> Vec<StructuralizeError> {
     let limits = SchemaLimits::default().with_depth(usize::MAX).with_values(usize::MAX);
-    let options = Options::default().errors_only().limits(limits);
+    let options = StructuralOptions::default().errors_only().limits(limits);
     let mounted = json!({"type": "object", "properties": {"it": schema}});
     let diagnostics = check_structural(&mounted, &options);
     let error = |diagnostic: crate::Diagnostic| {

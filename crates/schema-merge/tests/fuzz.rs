@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 use generate::Random;
 use schema_merge::{
-    Change, Diagnostic, Direction, Fragment, Impact, Merger, MountPath, Options, Severity, Sharing, Style,
-    check_crd, check_structural, compat, compat_crd, defaulted, pruned, structuralize, validate_object,
+    Change, Diagnostic, Direction, Fragment, Impact, Merger, MountPath, Severity, Sharing, StructuralOptions,
+    Style, check_structural, compat, compat_crd, defaulted, pruned, structuralize, validate_crd,
+    validate_object,
 };
 use serde_json::{Value, json};
 
@@ -76,8 +77,9 @@ fn case(seed: u64) -> u64 {
         _ => generate::mistaken(r),
     };
     let object = generate::any(r, 3);
-    let diagnostics = check_structural(&schema, &Options::default().status_subresource(r.chance(20)));
-    assert_eq!(diagnostics, sorted(&diagnostics), "diagnostics come sorted");
+    let diagnostics =
+        check_structural(&schema, &StructuralOptions::default().status_subresource(r.chance(20)));
+    assert_eq!(&*diagnostics, sorted(&diagnostics), "diagnostics come sorted");
     objects(&schema, &object, &diagnostics);
     evolution(r, &schema, &diagnostics);
     crd(r, &schema);
@@ -116,7 +118,7 @@ fn nested(r: &mut Random) -> u64 {
             _ => json!({"type": "object", "properties": {"a": inner}}),
         };
     }
-    let diagnostics = check_structural(&schema, &Options::default());
+    let diagnostics = check_structural(&schema, &StructuralOptions::default());
     objects(&schema, &schema, &diagnostics);
     evolution(r, &schema, &diagnostics);
     merge(r, &schema);
@@ -136,7 +138,7 @@ fn evolution(r: &mut Random, schema: &Value, diagnostics: &[Diagnostic]) {
     assert_eq!(compat(schema, schema), vec![], "{schema}");
     let sound = |diagnostics: &[Diagnostic]| !diagnostics.iter().any(Diagnostic::is_error);
     if !sound(diagnostics)
-        || !sound(&check_structural(&other, &Options::default()))
+        || !sound(&check_structural(&other, &StructuralOptions::default()))
         || changes.iter().any(endangers)
     {
         return;
@@ -198,7 +200,7 @@ fn crd(r: &mut Random, schema: &Value) {
     if r.chance(10) {
         crd["spec"] = generate::any(r, 3);
     }
-    let diagnostics = check_crd(&crd);
+    let diagnostics = validate_crd(&crd);
     for diagnostic in &diagnostics {
         assert!(!diagnostic.to_string().is_empty());
     }
@@ -222,7 +224,11 @@ fn merge(r: &mut Random, schema: &Value) {
     }
     match merger.build() {
         Ok(merged) => {
-            assert!(!check_structural(merged.schema(), &Options::default()).iter().any(Diagnostic::is_error));
+            assert!(
+                !check_structural(merged.schema(), &StructuralOptions::default())
+                    .iter()
+                    .any(Diagnostic::is_error)
+            );
             let _ = merged.blame("spec.validation.openAPIV3Schema.properties[spec].properties[a/b].type: x");
         }
         Err(errors) => {
@@ -240,8 +246,10 @@ fn made_structural(schema: &Value) -> bool {
         return false;
     };
     let mounted = json!({"type": "object", "properties": {"it": done.schema}});
-    let errors: Vec<_> =
-        check_structural(&mounted, &Options::default()).into_iter().filter(Diagnostic::is_error).collect();
+    let errors: Vec<_> = check_structural(&mounted, &StructuralOptions::default())
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .collect();
     assert_eq!(errors, Vec::new(), "{schema}");
     let again = structuralize(&done.schema, Style::default())
         .unwrap_or_else(|e| panic!("{e:?} after {}", done.schema));

@@ -13,9 +13,9 @@ use generate::Random;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use proptest::prelude::*;
 use schema_merge::{
-    Diagnostic, Direction, Errors, Fragment, Impact, MergeError, Merged, Merger, MountPath, Options,
-    RequiredPropagation, Severity, Sharing, Style, check_structural, compat, defaulted, pruned,
-    structuralize, validate_object,
+    Diagnostic, Direction, Errors, Fragment, Impact, MergeError, Merged, Merger, MountPath,
+    RequiredPropagation, Severity, Sharing, StructuralOptions, Style, check_structural, compat, defaulted,
+    pruned, structuralize, validate_object,
 };
 use serde_json::{Value, json};
 
@@ -132,9 +132,15 @@ proptest! {
             prop_assert_eq!(frame.check(fragment.as_ref()).is_ok(), whole.is_ok());
             let built = frame.build(fragment.as_ref());
             prop_assert_eq!(&built, &whole.map(Merged::into_schema));
-            if let Ok(schema) = built {
-                let object = generate::sample(r, &schema);
-                prop_assert_eq!(frame.validate_object(fragment.as_ref(), &object), validate_object(&schema, &object));
+            match built {
+                Ok(schema) => {
+                    let object = generate::sample(r, &schema);
+                    prop_assert_eq!(frame.validate_object(fragment.as_ref(), &object), validate_object(&schema, &object));
+                }
+                Err(_) => {
+                    let verdict = frame.validate_object(fragment.as_ref(), &json!({}));
+                    prop_assert!(!verdict.is_valid());
+                }
             }
         }
     }
@@ -180,13 +186,13 @@ proptest! {
     fn diagnostics_do_not_depend_on_the_order_of_keys(seed: u64) {
         let schema = generate::mistaken(&mut Random::new(seed));
         let shuffled: Value = serde_json::from_str(&reversed(&schema)).unwrap();
-        prop_assert_eq!(check_structural(&schema, &Options::default()), check_structural(&shuffled, &Options::default()));
+        prop_assert_eq!(check_structural(&schema, &StructuralOptions::default()), check_structural(&shuffled, &StructuralOptions::default()));
     }
 
     #[test]
     fn a_structural_schema_that_keeps_its_fields_stays_as_it_is(seed: u64) {
         let schema = generate::resource(&mut Random::new(seed), 3);
-        let diagnostics = check_structural(&schema, &Options::default());
+        let diagnostics = check_structural(&schema, &StructuralOptions::default());
         prop_assume!(!diagnostics.iter().any(Diagnostic::is_error));
         let done = structuralize(&schema, Style::default()).map_err(|errors| TestCaseError::fail(format!("{errors:?}")))?;
         prop_assert_eq!(done.schema, schema);
@@ -197,7 +203,7 @@ proptest! {
     fn pruning_and_defaulting_settle_and_keep_objects_valid(seed: u64) {
         let r = &mut Random::new(seed);
         let schema = generate::resource(r, 3);
-        prop_assume!(!check_structural(&schema, &Options::default()).iter().any(Diagnostic::is_error));
+        prop_assume!(!check_structural(&schema, &StructuralOptions::default()).iter().any(Diagnostic::is_error));
         let mut object = generate::sample(r, &schema);
         object["extra"] = generate::any(r, 2);
         let filled = defaulted(&schema, &object);
@@ -216,7 +222,7 @@ proptest! {
     fn nothing_changes_between_a_schema_and_itself(seed: u64) {
         let r = &mut Random::new(seed);
         let schema = if r.chance(50) { generate::resource(r, 3) } else { generate::mistaken(r) };
-        prop_assume!(!check_structural(&schema, &Options::default()).iter().any(|diagnostic| diagnostic.severity == Severity::Decode));
+        prop_assume!(!check_structural(&schema, &StructuralOptions::default()).iter().any(|diagnostic| diagnostic.severity == Severity::Decode));
         prop_assert_eq!(compat(&schema, &schema), vec![]);
     }
 
@@ -224,14 +230,14 @@ proptest! {
     fn a_schema_survives_the_types_of_k8s_openapi(seed: u64) {
         let r = &mut Random::new(seed);
         let schema = if r.chance(50) { generate::resource(r, 3) } else { generate::mistaken(r) };
-        let diagnostics = check_structural(&schema, &Options::default());
+        let diagnostics = check_structural(&schema, &StructuralOptions::default());
         // Unknown keywords and undecodable `items` are what a typed value cannot hold.
         let lost = |diagnostic: &Diagnostic| diagnostic.is_error() || matches!(diagnostic.rule, "unknown-keyword" | "undecodable-items");
         prop_assume!(!diagnostics.iter().any(lost));
         let typed: JSONSchemaProps = serde_json::from_value(schema.clone()).map_err(|e| TestCaseError::fail(format!("{e}: {schema}")))?;
         let back = serde_json::to_value(&typed).unwrap();
         prop_assert_eq!(by_value(&back), by_value(&schema));
-        prop_assert_eq!(check_structural(&back, &Options::default()), diagnostics);
+        prop_assert_eq!(check_structural(&back, &StructuralOptions::default()), diagnostics);
     }
 
     #[test]
@@ -240,7 +246,7 @@ proptest! {
         let old = generate::resource(r, 2);
         let new = generate::evolved(r, &old);
         for schema in [&old, &new] {
-            prop_assume!(!check_structural(schema, &Options::default()).iter().any(Diagnostic::is_error));
+            prop_assume!(!check_structural(schema, &StructuralOptions::default()).iter().any(Diagnostic::is_error));
         }
         let changes = compat(&old, &new);
         let unsafe_ = changes.iter().any(|change| change.direction == Direction::Stored && change.impact != Impact::Behaviour);

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says no by panicking")]
 
 use schema_merge::{
-    Diagnostic, Fragment, Merger, MountPath, Options, SchemaLimits, Style, check_structural, compat,
-    structuralize, validate_object,
+    Diagnostic, Fragment, Merger, MountPath, SchemaLimits, StructuralOptions, Style, check_structural,
+    compat, structuralize, validate_object,
 };
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,7 @@ fn resource(spec: Value) -> Value {
 
 fn everything(spec: Value) {
     let schema = resource(spec.clone());
-    assert!(!check_structural(&schema, &Options::default()).iter().any(Diagnostic::is_error));
+    assert!(!check_structural(&schema, &StructuralOptions::default()).iter().any(Diagnostic::is_error));
     assert_eq!(structuralize(&spec, Style::default()).unwrap().schema, spec);
     let merged = Merger::new().mount(Fragment::new("a", MountPath::of(["spec"]), spec)).build().unwrap();
     assert_eq!(*merged.schema(), schema);
@@ -47,12 +47,12 @@ fn ten_thousand_properties_pass_through_everything() {
 #[test]
 fn beyond_the_bounds_there_is_an_answer_and_no_overflow() {
     let schema = resource(deep(400));
-    let diagnostics = check_structural(&schema, &Options::default());
+    let diagnostics = check_structural(&schema, &StructuralOptions::default());
     assert_eq!(diagnostics[0].to_string(), "spec.validation.openAPIV3Schema: nested deeper than 512 levels");
     assert!(structuralize(&schema, Style::default()).is_err());
     assert!(!validate_object(&schema, &json!({})).is_valid());
     assert!(Merger::new().mount(Fragment::new("a", MountPath::root(), schema.clone())).build().is_err());
-    let few = Options::default().limits(SchemaLimits::default().with_values(10));
+    let few = StructuralOptions::default().limits(SchemaLimits::default().with_values(10));
     assert_eq!(
         check_structural(&resource(wide(20)), &few)[0].to_string(),
         "spec.validation.openAPIV3Schema: more than 10 values"

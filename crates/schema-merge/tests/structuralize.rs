@@ -9,7 +9,7 @@
 
 mod derived;
 
-use schema_merge::{Diagnostic, Options, Reason, Style, check_structural, structuralize};
+use schema_merge::{Diagnostic, Reason, StructuralOptions, Style, check_structural, structuralize};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -35,7 +35,7 @@ fn derived_types_become_structural() {
             Err(errors) => failed.push(format!("{name}: {errors:#?}\n{schema:#}")),
             Ok(done) => {
                 let crd = json!({"type": "object", "properties": {"spec": done.schema}});
-                let errors: Vec<_> = check_structural(&crd, &Options::default())
+                let errors: Vec<_> = check_structural(&crd, &StructuralOptions::default())
                     .into_iter()
                     .filter(Diagnostic::is_error)
                     .collect();

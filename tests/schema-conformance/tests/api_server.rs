@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 
 use control_plane::ControlPlane;
 use generate::Random;
-use schema_merge::{Diagnostic, Severity, Style, check_crd, structuralize};
+use schema_merge::{Diagnostic, Severity, Style, structuralize, validate_crd};
 use serde_json::json;
 use submission::{setting, submit};
 use verdict::{Answer, crd, difference, of};
@@ -45,7 +45,7 @@ async fn generated_schemas_get_the_servers_verdict_in_its_words() {
             Answer::Invalid(_) => invalid += 1,
             Answer::Undecodable(_) => undecodable += 1,
         }
-        if let Some(difference) = difference(&check_crd(&crd), &answer) {
+        if let Some(difference) = difference(&validate_crd(&crd), &answer) {
             differing.push(format!("seed {seed}: {schema}\n{difference}"));
         }
     }
@@ -62,7 +62,7 @@ async fn unknown_fields_are_those_of_strict_validation() {
         let r = &mut Random::new(seed);
         let schema = generate::mistaken(r);
         let crd = crd(&schema, false);
-        let diagnostics = check_crd(&crd);
+        let diagnostics = validate_crd(&crd);
         if diagnostics.iter().any(Diagnostic::is_error) {
             continue;
         }

@@ -26,7 +26,7 @@ use verdict::{Verdict, compared, crd, ours, resource, ruled};
 
 use Verdict::{Accepted, LeftToTheServer, Refused, SyntaxError};
 
-/// The verdict that the server and `check_crd` have in common, or how they differ.
+/// The verdict that the server and `validate_crd` have in common, or how they differ.
 async fn judged(client: &kube::Client, crd: &Value) -> Result<Verdict, String> {
     compared(crd, &submit(client, crd, "Ignore").await.masked())
 }

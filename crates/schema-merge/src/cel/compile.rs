@@ -3,14 +3,13 @@
 use cel_compat::{Environment, Expression, Type, TypeDeclaration};
 use serde_json::Value;
 
-use super::Compiled;
+use super::{Compiled, NotCompiled};
 
 /// The expressions of a rule, ready to be evaluated.
 pub(super) struct Program {
     pub(super) rule: Expression,
     pub(super) message: Option<Expression>,
-    /// The reason why the server would not compile the `messageExpression`.
-    message_error: Option<String>,
+    message_error: Option<NotCompiled>,
 }
 
 pub(super) fn compile(rule: &Value, declaration: &TypeDeclaration) -> Compiled {
@@ -18,12 +17,16 @@ pub(super) fn compile(rule: &Value, declaration: &TypeDeclaration) -> Compiled {
     let optional_old_self = rule.get("optionalOldSelf").and_then(Value::as_bool).unwrap_or(false);
     let environment = Environment::for_rule(declaration, optional_old_self);
     match program(rule, &environment) {
-        Err(None) => Compiled { max_cardinality, uses_old_self: None, ..Compiled::default() },
-        Err(error) => Compiled { max_cardinality, error, uses_old_self: Some(false), ..Compiled::default() },
+        Err(error) => {
+            let is_refused = matches!(error, NotCompiled::Refused(_));
+            let uses_old_self = is_refused.then_some(false);
+            Compiled { max_cardinality, error: Some(error), uses_old_self, ..Compiled::default() }
+        }
         Ok(Program { rule, message, message_error }) => Compiled {
             error: None,
             message_error,
-            cost: rule.max_cost().unwrap_or(0),
+            // Every expression of a rule has an estimate; one without would have to be refused, not to be free.
+            cost: rule.max_cost().unwrap_or(u64::MAX),
             message_cost: message.and_then(|message| message.max_cost()),
             max_cardinality,
             uses_old_self: Some(rule.uses("oldSelf")),
@@ -34,15 +37,15 @@ pub(super) fn compile(rule: &Value, declaration: &TypeDeclaration) -> Compiled {
 /// Compiles the expressions of a rule in the environment of its node.
 ///
 /// # Errors
-/// The server's compile error; `None` if only the server can decide whether the rule compiles.
-pub(super) fn program(rule: &Value, environment: &Environment) -> Result<Program, Option<String>> {
+/// The rule does not compile, or only the server can decide whether it does.
+pub(super) fn program(rule: &Value, environment: &Environment) -> Result<Program, NotCompiled> {
     let text = |field: &str| rule.get(field).and_then(Value::as_str).unwrap_or_default();
     let compiled = CONDITION.compile(environment, text("rule"))?;
     let mut program = Program { rule: compiled, message: None, message_error: None };
     if !text("messageExpression").is_empty() {
         match MESSAGE.compile(environment, text("messageExpression")) {
             Ok(message) => program.message = Some(message),
-            Err(error) => program.message_error = error,
+            Err(error) => program.message_error = Some(error),
         }
     }
     Ok(program)
@@ -70,13 +73,16 @@ struct Goal {
 }
 
 impl Goal {
-    fn compile(&self, environment: &Environment, text: &str) -> Result<Expression, Option<String>> {
+    fn compile(&self, environment: &Environment, text: &str) -> Result<Expression, NotCompiled> {
         match environment.compile(text) {
             Ok(expression) if *expression.result() == self.of => Ok(expression),
-            Ok(_) => Err(Some(self.mismatch.to_owned())),
+            Ok(_) => Err(NotCompiled::Refused(self.mismatch.to_owned())),
             // The server has bounds of its own.
-            Err(issues) if issues.exceed_limit() => Err(None),
-            Err(issues) => Err(Some(match issues.program_type() {
+            Err(issues) if issues.exceed_limit() => {
+                let texts: Vec<_> = issues.iter().map(|issue| issue.message.as_str()).collect();
+                Err(NotCompiled::LeftToServer(texts.join("; ")))
+            }
+            Err(issues) => Err(NotCompiled::Refused(match issues.program_type() {
                 None => format!("{}: {issues}", self.compilation),
                 Some(of) if *of == self.of => format!("{}: {issues}", self.instantiation),
                 Some(_) => self.mismatch.to_owned(),

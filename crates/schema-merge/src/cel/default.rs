@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cel_compat::{Budget, Environment, EvalError, Evaluation, Expression, Value as CelValue};
 use serde_json::Value;
 
+use super::NotCompiled;
 use super::compile::{Program, program};
 use super::declare::Declared;
 use crate::diagnostic::{DiagnosticKind, Severity};
@@ -26,11 +27,11 @@ pub(super) fn check(
     at: &SchemaPath,
     report: &mut Report,
 ) {
-    let before = report.diagnostics.len();
+    let before = report.errors();
     for old in [Some(default), None] {
         let mut walk = Walk { declared, report };
         walk.node(node, default, old, is_resource, &mut at.clone());
-        if report.diagnostics.len() > before {
+        if report.errors() > before {
             return;
         }
     }
@@ -106,8 +107,9 @@ impl Walk<'_> {
             let is_optional = rule.get("optionalOldSelf").and_then(Value::as_bool).unwrap_or(false);
             let environment = Environment::for_rule(&declaration, is_optional);
             match program(rule, &environment) {
-                Err(None) => {}
-                Err(Some(error)) => {
+                // Reported with the rule.
+                Err(NotCompiled::LeftToServer(_)) => {}
+                Err(NotCompiled::Refused(error)) => {
                     let detail = format!("rule compile error: {error}");
                     self.invalid(at, Some(go_quoted(node.kind())), detail);
                 }
@@ -142,7 +144,7 @@ impl Walk<'_> {
         let named = [text("message"), text("rule")].into_iter().map(str::trim).find(|text| !text.is_empty());
         let named = named.unwrap_or_default();
         let error = match run.evaluate(&program.rule) {
-            Ok(CelValue::Bool(true)) | Err(EvalError::Budget(_)) => return,
+            Ok(CelValue::Bool(true)) => return,
             Err(EvalError::Failed(error)) => error,
             Ok(_) => {
                 let said = program.message.as_ref().and_then(|message| run.message(message));
@@ -152,7 +154,11 @@ impl Walk<'_> {
                 });
                 return self.failed(node, rule, value, detail, at);
             }
-            Err(_) => return,
+            Err(unfinished) => {
+                let detail =
+                    format!("the default was not validated against the rule {named:?}: {unfinished}");
+                return self.report.lint(at, "default-rule-unchecked", detail);
+            }
         };
         let detail = if error.starts_with("no such overload") {
             format!(

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Change, Direction, Impact, based};
 use crate::path::SchemaPath;
 
-/// Everything about replacing the CRD `old` by `new` that stored objects or clients may feel.
+/// Compares two CRDs: returns every change from `old` to `new` that affects stored objects or clients.
 ///
 /// The schemas of versions with the same name are compared. Objects are stored in one version and read through all of
 /// them, so a field has to survive in each.

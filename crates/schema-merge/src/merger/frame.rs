@@ -10,14 +10,16 @@ use serde_json::{Map, Value, json};
 
 use super::{Merger, boundary, join, options, sorted};
 use crate::conflict::MergeError;
+use crate::decode::decode;
+use crate::diagnostic::Diagnostic;
 use crate::errors::Errors;
 use crate::fragment::{Fragment, MountDefault, RequiredPropagation, Sharing};
 use crate::keyword::RULES;
 use crate::merged::Merged;
 use crate::node::Node;
-use crate::object::{ObjectVerdict, judge, validate_object};
+use crate::object::{ObjectVerdict, judge, unchecked, validate_object};
 use crate::path::MountPath;
-use crate::structural::{Options, check_refusals, is_refused};
+use crate::structural::{StructuralOptions, check_refusals, is_refused};
 
 /// Everything but one fragment, joined and checked once.
 ///
@@ -48,13 +50,13 @@ struct Around {
     closed: Value,
     /// The keywords of the nodes on the way to the open place, outermost first.
     parents: Vec<Map<String, Value>>,
-    options: Options,
+    options: StructuralOptions,
 }
 
 impl Merger {
     /// Leaves `at` open for one exclusive fragment, and joins everything else.
     ///
-    /// Never fails: what keeps the rest from being joined is said by [`Frame::check`].
+    /// Never fails: [`Frame::check`] returns what keeps the rest from being joined.
     #[must_use]
     pub fn frame(self, at: MountPath) -> Frame {
         let around = Around::new(&self, &at);
@@ -74,7 +76,7 @@ impl Frame {
         }
     }
 
-    /// The schema with this fragment mounted, or with none.
+    /// Builds the schema with this fragment mounted, or with none.
     ///
     /// # Errors
     /// Those of [`Merger::build`] with this fragment mounted.
@@ -84,29 +86,33 @@ impl Frame {
             (Some(around), None) => Ok(around.closed.clone()),
             (Some(around), Some(fragment)) => {
                 let mut schema = around.open.clone();
-                if let Some(place) = place(&mut schema, &self.at) {
-                    *place = sorted(self.stripped(fragment).into_owned());
+                match place(&mut schema, &self.at) {
+                    Some(place) => *place = sorted(self.stripped(fragment).into_owned()),
+                    None => return self.whole(Some(fragment)).map(Merged::into_schema),
                 }
                 Ok(schema)
             }
         }
     }
 
-    /// Says what the API server makes of `object` under the schema with this fragment, as [`validate_object`] does.
+    /// Validates `object` as the API server does under the schema with this fragment; see [`validate_object`].
     ///
-    /// The fragment is one that [`Frame::check`] takes; where it is not, no object is valid.
+    /// Where [`Frame::check`] refuses the fragment there is no such schema, and no object is valid: the verdict holds one
+    /// error with the text of all the conflicts.
     #[must_use]
     pub fn validate_object(&self, fragment: Option<&Fragment>, object: &Value) -> ObjectVerdict {
-        let fits = fragment.is_none_or(|fragment| self.is_plain(fragment));
-        let Some(around) = self.around.as_ref().filter(|_| fits) else {
-            let schema = self.build(fragment).unwrap_or(Value::Null);
-            return validate_object(&schema, object);
-        };
-        let schema = fragment.map(|fragment| self.stripped(fragment));
-        judge(object, || match &schema {
-            None => crate::decode::decode(&around.closed, "", ""),
+        let stripped = fragment.map(|fragment| self.stripped(fragment));
+        let decoded = self.fitting(fragment).and_then(|around| match &stripped {
+            None => Some(decode(&around.closed, "", "")),
             Some(schema) => around.node(&self.at, schema),
-        })
+        });
+        match decoded {
+            Some((node, diagnostics)) => judge(object, &node, &diagnostics),
+            None => match self.whole(fragment) {
+                Ok(merged) => validate_object(merged.schema(), object),
+                Err(errors) => unchecked(object, errors.to_string()),
+            },
+        }
     }
 
     fn stripped<'f>(&self, fragment: &'f Fragment) -> Cow<'f, Value> {
@@ -156,7 +162,7 @@ impl Around {
 
     /// Returns true if nothing at all is to be said about `schema` in the open place.
     fn is_sound(&self, at: &MountPath, schema: &Value) -> bool {
-        let (node, diagnostics) = crate::decode::decode(schema, "", "");
+        let (node, diagnostics) = decode(schema, "", "");
         let below = |node, (parent, name)| {
             let mut above = Node::new(parent);
             above.properties.insert(name, node);
@@ -166,20 +172,14 @@ impl Around {
         diagnostics.is_empty() && !is_refused(&way.rev().fold(node, below), &self.options)
     }
 
-    /// The whole, decoded, with `schema` in the open place.
-    fn node<'a>(&'a self, at: &'a MountPath, schema: &'a Value) -> (Node<'a>, Vec<crate::Diagnostic>) {
-        let (mut root, _) = crate::decode::decode(&self.open, "", "");
-        let (own, diagnostics) = crate::decode::decode(schema, "", "");
-        let mut above = Some(&mut root);
-        if let Some((last, way)) = at.names().split_last() {
-            for name in way {
-                above = above.and_then(|node| node.properties.get_mut(name.as_str()));
-            }
-            if let Some(node) = above {
-                node.properties.insert(last, own);
-            }
-        }
-        (root, diagnostics)
+    /// The whole, decoded, with `schema` in the open place; `None` if the place is not there.
+    fn node<'a>(&'a self, at: &'a MountPath, schema: &'a Value) -> Option<(Node<'a>, Vec<Diagnostic>)> {
+        let (mut root, _) = decode(&self.open, "", "");
+        let (own, diagnostics) = decode(schema, "", "");
+        let (last, way) = at.names().split_last()?;
+        let above = way.iter().try_fold(&mut root, |node, name| node.properties.get_mut(name.as_str()))?;
+        *above.properties.get_mut(last.as_str())? = own;
+        Some((root, diagnostics))
     }
 }
 
@@ -230,7 +230,31 @@ mod tests {
         let fragment = Fragment::new("a", at, json!({"type": "object", "description": ["x"]}));
         assert!(frame.check(Some(&fragment)).is_ok());
         let verdict = frame.validate_object(Some(&fragment), &json!({"spec": {"own": {}}}));
-        assert_eq!(verdict.errors, []);
+        assert!(verdict.is_valid(), "{}", verdict.errors);
+    }
+
+    #[test]
+    fn no_object_is_valid_under_a_fragment_that_does_not_fit() {
+        let at = MountPath::of(["spec", "own"]);
+        let wrong = [
+            Fragment::new("a", at.clone(), json!({"type": "string"})),
+            Fragment::new("a", at.clone(), json!({"type": "object", "properties": {"x": {"type": "array"}}})),
+            Fragment::new("a", at.clone(), json!(3)).any_type(),
+            Fragment::new("a", at, json!({"type": "nonsense"})).required(RequiredPropagation::Leaf),
+        ];
+        let frames = [Merger::new().frame(MountPath::of(["spec", "own"])), frame(json!({"type": "string"}))];
+        for (frame, fragment) in frames.iter().flat_map(|frame| wrong.iter().map(move |wrong| (frame, wrong)))
+        {
+            let errors = frame.check(Some(fragment)).unwrap_err();
+            for object in [json!({}), json!({"spec": {"own": "text"}}), json!({"spec": {"own": {}}})] {
+                let verdict = frame.validate_object(Some(fragment), &object);
+                assert!(!verdict.is_valid(), "{object} under {}", fragment.schema);
+                assert_eq!(verdict.errors[0].detail, errors.to_string());
+                assert_eq!(verdict.stored, object);
+            }
+        }
+        let verdict = frame(json!({"type": "string"})).validate_object(None, &json!({}));
+        assert!(!verdict.is_valid());
     }
 
     #[test]

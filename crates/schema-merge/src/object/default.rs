@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::decode::decode;
 use crate::node::Node;
 
-/// `value` with the defaults of `schema` filled in. Defaults inside defaults are filled in as well.
+/// Fills the defaults of `schema` into a copy of `value`. Defaults inside defaults are filled in as well.
 ///
 /// ```
 /// use schema_merge::defaulted;

@@ -34,7 +34,7 @@ pub(crate) enum Dialect {
 
 pub(crate) struct Validator {
     pub(super) dialect: Dialect,
-    patterns: BTreeMap<String, Option<Regex>>,
+    patterns: BTreeMap<String, Result<Regex, regexp::Error>>,
 }
 
 /// One thing that is wrong with a value.
@@ -117,9 +117,9 @@ impl Validator {
         }
     }
 
-    pub(super) fn pattern(&mut self, pattern: &str) -> Option<&Regex> {
-        let compile = || regexp::compile(pattern).ok().map(|pattern| Regex::clone(&pattern.regex));
-        self.patterns.entry(pattern.to_owned()).or_insert_with(compile).as_ref()
+    pub(super) fn pattern(&mut self, pattern: &str) -> &Result<Regex, regexp::Error> {
+        let compile = || regexp::compile(pattern).map(|pattern| Regex::clone(&pattern.regex));
+        self.patterns.entry(pattern.to_owned()).or_insert_with(compile)
     }
 }
 
@@ -165,7 +165,7 @@ fn converts(value: &Value, allowed: &Value) -> bool {
 pub(crate) fn go_value(value: &Value) -> String {
     match value {
         Value::String(text) => go_quoted(text),
-        Value::Number(number) if number.is_f64() => numeric::go_number(number.as_f64().unwrap_or_default()),
+        Value::Number(number) => numeric::go_number(number),
         other => go_json(other),
     }
 }

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use go_compat::json;
+use go_compat::strconv::format_json;
 use serde_json::{Map, Value, json};
 
 use crate::keyword::{EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE};
@@ -15,7 +17,7 @@ pub(crate) fn go_json(value: &Value) -> String {
         Value::String(text) => json_text(text),
         Value::Number(number) => match number.as_f64() {
             // Go reads an integer beyond 64 bits with a sign as a double.
-            Some(float) if !number.is_i64() => go_float(float),
+            Some(float) if !number.is_i64() => format_json(float).unwrap_or_else(|| number.to_string()),
             _ => number.to_string(),
         },
         Value::Array(list) => list_of(list.iter().map(go_json)),
@@ -29,25 +31,6 @@ pub(crate) fn go_json(value: &Value) -> String {
             format!("{{{}}}", entries.join(","))
         }
         other => other.to_string(),
-    }
-}
-
-/// A double as `%v` and `encoding/json` write it: shortest form, exponents for the very large and very small.
-pub(crate) fn go_float(float: f64) -> String {
-    let magnitude = float.abs();
-    if float == 0.0 || (1e-6..1e21).contains(&magnitude) {
-        return format!("{float}");
-    }
-    let text = format!("{float:e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) => {
-            let (sign, digits_of_exponent) = match exponent.strip_prefix('-') {
-                Some(rest) => ('-', rest),
-                None => ('+', exponent),
-            };
-            format!("{digits}e{sign}{digits_of_exponent:0>2}")
-        }
-        None => text,
     }
 }
 
@@ -193,15 +176,10 @@ fn list_of(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
-/// A JSON text with the characters escaped that Go escapes for the sake of HTML.
 fn json_text(text: &str) -> String {
-    Value::from(text)
-        .to_string()
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+    let mut out = String::new();
+    json::quote(text, &mut out);
+    out
 }
 
 #[cfg(test)]
@@ -212,8 +190,8 @@ mod tests {
     fn values_print_as_go_prints_them() {
         assert_eq!(
             go_json(&json!({"b": [1, 2.5, 1e21, 1e-7], "a": "<x>\n"})),
-            r#"{"a":"\u003cx\u003e\n","b":[1,2.5,1e+21,1e-07]}"#
+            r#"{"a":"\u003cx\u003e\n","b":[1,2.5,1e+21,1e-7]}"#
         );
-        assert_eq!(go_float(1e300), "1e+300");
+        assert_eq!(go_json(&json!([1e300, 1e6, u64::MAX])), "[1e+300,1000000,18446744073709552000]");
     }
 }

@@ -40,6 +40,11 @@ impl Report {
         (Arc::clone(&self.prefix), Arc::clone(&self.base))
     }
 
+    /// The number of errors so far.
+    pub(crate) fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count()
+    }
+
     pub(crate) fn required(
         &mut self,
         at: &SchemaPath,

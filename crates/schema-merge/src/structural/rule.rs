@@ -1,6 +1,6 @@
 //! The form of `x-kubernetes-validations`: texts, reason, field path, and where `oldSelf` may be used.
 //!
-//! Whether a rule compiles is `cel.rs`, the budget of all rules together `rule_cost.rs`.
+//! Compilation of rules is in `cel.rs`, the budget of all rules together in `rule_cost.rs`.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::report::Report;
 use super::rule_cost::Costs;
 use super::scope::Scope;
 use super::unsupported;
-use crate::cel::{self, Compiled, Rules};
+use crate::cel::{self, Compiled, NotCompiled, Rules};
 use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::keyword::{EMBEDDED, RULES};
 use crate::node::Node;
@@ -114,14 +114,24 @@ pub(super) fn expressions(
     }
 }
 
-/// Reports the expressions that do not compile.
+/// Reports the expressions that do not compile, and those of which only the server knows.
 fn refused(rule: &Value, compiled: &Compiled, place: &SchemaPath, report: &mut Report) {
     let errors = [("rule", &compiled.error), ("messageExpression", &compiled.message_error)];
     for (field, error) in errors {
-        if let Some(error) = error {
-            let (path, value) = (place.clone().child(field), Some(go_rule(rule)));
-            let detail = error.clone();
-            report.push(Severity::Error, DiagnosticKind::Invalid, "rule-compile", &path, value, detail);
+        let path = place.clone().child(field);
+        match error {
+            None => {}
+            Some(NotCompiled::Refused(error)) => {
+                let (value, detail) = (Some(go_rule(rule)), error.clone());
+                report.push(Severity::Error, DiagnosticKind::Invalid, "rule-compile", &path, value, detail);
+            }
+            Some(NotCompiled::LeftToServer(bound)) => {
+                let detail = format!(
+                    "not checked ({bound}): only the API server can say whether the {field} compiles; its cost is not \
+                     estimated, and defaults are not validated against it"
+                );
+                report.lint(&path, "rule-unchecked", detail);
+            }
         }
     }
 }
@@ -160,5 +170,36 @@ mod tests {
     #[test]
     fn carriage_returns_are_line_breaks_too() {
         assert!(has_newline("a\rb") && !has_newline("a b"));
+    }
+
+    /// A rule beyond the bounds of the parser is accepted with a lint, not in silence.
+    #[cfg(feature = "cel")]
+    #[test]
+    fn a_rule_that_cannot_be_read_here_is_reported() {
+        let schema = |rule: &str, message: &str| {
+            serde_json::json!({"type": "object", "properties": {"n": {"type": "integer", "default": 1,
+                "x-kubernetes-validations": [{"rule": rule, "messageExpression": message}]}}})
+        };
+        let bracketed = |inner: &str| format!("{}{inner}{}", "(".repeat(150), ")".repeat(150));
+        let options = crate::StructuralOptions::default();
+        for (rule, message, field) in [
+            (bracketed("self > 0"), "'a'".to_owned(), "rule"),
+            ("self > 0".to_owned(), bracketed("'a'"), "messageExpression"),
+        ] {
+            let found = crate::check_structural(&schema(&rule, &message), &options);
+            let unchecked: Vec<_> = found.iter().filter(|found| found.rule == "rule-unchecked").collect();
+            assert_eq!(unchecked.len(), 1, "{found}");
+            let pointer = format!("/properties/n/x-kubernetes-validations/0/{field}");
+            assert_eq!(unchecked[0].pointer(), pointer);
+            assert!(found.clone().into_result().is_ok(), "{found}");
+            assert!(
+                crate::check_structural(&schema(&rule, &message), &options.clone().errors_only()).is_empty()
+            );
+        }
+        assert!(
+            !crate::check_structural(&schema("self > 0", "'a'"), &options)
+                .iter()
+                .any(|found| found.rule == "rule-unchecked")
+        );
     }
 }

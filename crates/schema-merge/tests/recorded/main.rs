@@ -8,7 +8,7 @@
 
 mod verdict;
 
-use schema_merge::check_crd;
+use schema_merge::validate_crd;
 use serde::Deserialize;
 use serde_json::Value;
 use verdict::{Answer, crd};
@@ -32,7 +32,7 @@ struct Schema {
 fn generated_schemas_have_the_servers_verdict_in_its_words() {
     let rows: Vec<Schema> = rows(include_str!("schemas.jsonl"));
     let difference = |row: &Schema| {
-        let difference = verdict::difference(&check_crd(&crd(&row.schema, row.status)), &row.answer)?;
+        let difference = verdict::difference(&validate_crd(&crd(&row.schema, row.status)), &row.answer)?;
         Some(format!("{}\n{difference}", row.schema))
     };
     none_differ(rows.len(), &rows.iter().filter_map(difference).collect::<Vec<_>>());

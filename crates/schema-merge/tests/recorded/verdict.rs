@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use schema_merge::{Diagnostic, Severity, check_crd};
+use schema_merge::{Diagnostic, Severity, validate_crd};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) enum Answer {
     Undecodable(String),
 }
 
-/// The verdict in which a server and `check_crd` are compared on a schema with rules.
+/// The verdict in which a server and `validate_crd` are compared on a schema with rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Both accept it.
@@ -93,9 +93,9 @@ fn only(ours: &BTreeSet<String>, theirs: &BTreeSet<String>) -> String {
     format!("only ours {only_ours:#?}\nonly the server's {only_theirs:#?}")
 }
 
-/// The errors that `check_crd` finds, [`masked`].
+/// The errors that `validate_crd` finds, [`masked`].
 pub(crate) fn ours(crd: &Value) -> BTreeSet<String> {
-    let errors = check_crd(crd).into_iter().filter(Diagnostic::is_error);
+    let errors = validate_crd(crd).into_iter().filter(Diagnostic::is_error);
     errors.map(|diagnostic| masked(&diagnostic.to_string())).collect()
 }
 

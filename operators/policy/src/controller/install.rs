@@ -137,7 +137,7 @@ mod tests {
         let mut kinds = Vec::new();
         for OwnCrd { name, object, .. } in OwnCrds::new([]).unwrap().into_each() {
             let crd = serde_json::to_value(&object).unwrap();
-            let found = schema_merge::check_crd(&crd);
+            let found = schema_merge::validate_crd(&crd);
             let refused: Vec<_> = found.iter().filter(|found| found.is_error()).collect();
             assert!(refused.is_empty(), "{name}: {refused:?}");
             let versions = crd["spec"]["versions"].as_array().unwrap().iter();

@@ -49,14 +49,14 @@ type answer struct {
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := start(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "health-judge:", err)
 		os.Exit(1)
 	}
 }
 
-// run answers questions, or, with the argument "generate" and a number, prints objects with the verdict of kstatus.
-func run(arguments []string) error {
+// start answers questions, or, with the argument "generate" and a number, prints objects with the verdict of kstatus.
+func start(arguments []string) error {
 	if len(arguments) == 2 && arguments[0] == "generate" {
 		count, err := strconv.Atoi(arguments[1])
 		if err != nil {

@@ -3,19 +3,22 @@
 //! An integer is compared with a bound that has lost its fraction; a bound that does not fit the type is a violation
 //! itself.
 
+use go_compat::strconv::format_float;
 use serde_json::Number;
 
 use super::{Outcome, Validator, Violation};
 use crate::node::Node;
-use crate::structural::go_float;
 
 /// The largest double up to which all integers are exact.
 const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
 
 pub(super) fn check(validator: &Validator, node: &Node<'_>, number: &Number, path: &str) -> Outcome {
     let range = Range::of(validator, node);
-    let value = number.as_f64().unwrap_or_default();
     let mut outcome = Outcome::default();
+    let Some(value) = number.as_f64() else {
+        outcome.add(Violation::whole(format!("{number} in {path} is out of range of a double")));
+        return outcome;
+    };
     range.check(value, number.as_i64(), "Checked", path, &mut outcome);
     if let Some(factor) = node.number("multipleOf").and_then(Number::as_f64) {
         let fits = range.check(factor, None, "MultipleOf", path, &mut outcome);
@@ -36,10 +39,9 @@ pub(super) fn check(validator: &Validator, node: &Node<'_>, number: &Number, pat
             Some(integer) => {
                 (breaks(integer.cmp(&(bound as i64)), keyword, open), (bound as i64).to_string())
             }
-            None => (
-                value.partial_cmp(&bound).is_some_and(|order| breaks(order, keyword, open)),
-                go_number(bound),
-            ),
+            None => {
+                (value.partial_cmp(&bound).is_some_and(|order| breaks(order, keyword, open)), go_float(bound))
+            }
         };
         if broken {
             let relation = match (keyword, open) {
@@ -50,7 +52,7 @@ pub(super) fn check(validator: &Validator, node: &Node<'_>, number: &Number, pat
             };
             outcome.add(Violation::invalid(
                 path,
-                printed_value(number),
+                go_number(number),
                 &format!("should be {relation} {printed}"),
             ));
         }
@@ -66,7 +68,7 @@ fn breaks(order: std::cmp::Ordering, keyword: &str, open: bool) -> bool {
 
 fn factor_of(number: &Number, factor: f64, fits: bool, path: &str, outcome: &mut Outcome) {
     let integer = number.as_i64().filter(|_| fits);
-    let printed = if integer.is_some() { (factor as i64).to_string() } else { go_number(factor) };
+    let printed = if integer.is_some() { (factor as i64).to_string() } else { go_float(factor) };
     let positive = if integer.is_some() { factor as i64 > 0 } else { factor > 0.0 };
     if !positive {
         let message = format!("factor MultipleOf declared for {path} must be positive: {printed}");
@@ -74,15 +76,14 @@ fn factor_of(number: &Number, factor: f64, fits: bool, path: &str, outcome: &mut
     }
     let divides = match integer {
         Some(integer) => integer.checked_rem(factor as i64) == Some(0),
-        None => {
-            let value = number.as_f64().unwrap_or_default();
+        None => number.as_f64().is_some_and(|value| {
             is_integer(if factor < 1.0 { 1.0 / factor * value } else { value / factor })
-        }
+        }),
     };
     if !divides {
         outcome.add(Violation::invalid(
             path,
-            printed_value(number),
+            go_number(number),
             &format!("should be a multiple of {printed}"),
         ));
     }
@@ -139,22 +140,39 @@ pub(super) fn is_integer(value: f64) -> bool {
     difference == 0.0 || (whole != 0.0 && difference / (value.abs() + whole.abs()) < 1e-9)
 }
 
-fn printed_value(number: &Number) -> String {
+/// A number as `%v` prints it: the server holds an integer of 64 bits, or a double.
+pub(super) fn go_number(number: &Number) -> String {
     match (number.as_i64(), number.as_f64()) {
         (Some(integer), _) => integer.to_string(),
-        (None, float) => go_number(float.unwrap_or_default()),
+        (None, Some(float)) => go_float(float),
+        (None, None) => number.to_string(),
     }
 }
 
-/// A double as Go's `%v` prints it.
-pub(super) fn go_number(value: f64) -> String {
-    if value != 0.0 && value.abs() < 1e-4 { format_exponent(value) } else { go_float(value) }
+/// A double as `%v` prints it. Messages have the numbers of `fmt`, not those of JSON.
+fn go_float(value: f64) -> String {
+    format_float(value, 'g', None)
 }
 
-fn format_exponent(value: f64) -> String {
-    let text = format!("{value:e}");
-    match text.split_once("e-") {
-        Some((digits, exponent)) => format!("{digits}e-{exponent:0>2}"),
-        None => text,
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validate_object;
+
+    #[test]
+    fn messages_have_numbers_as_go_prints_them() {
+        let schema = json!({"type": "object", "properties": {"n": {"type": "number", "maximum": 1e6}, "e": {"enum": [1]}}});
+        for (value, printed) in
+            [(json!(2_000_000.5), "2.0000005e+06"), (json!(u64::MAX), "1.8446744073709552e+19")]
+        {
+            let errors = validate_object(&schema, &json!({"n": value})).errors;
+            assert_eq!(
+                errors.to_string(),
+                format!("n: Invalid value: {printed}: n in body should be less than or equal to 1e+06")
+            );
+        }
+        let errors = validate_object(&schema, &json!({"e": 1e-7})).errors;
+        assert_eq!(errors.to_string(), "e: Unsupported value: 1e-07: supported values: \"1\"");
     }
 }

@@ -1,6 +1,8 @@
 //! Length, pattern and format of a text.
 
-use super::{Outcome, Validator, Violation};
+use go_compat::regexp;
+
+use super::{Dialect, Outcome, Validator, Violation};
 use crate::node::Node;
 use crate::object::format;
 use crate::structural::go_quoted;
@@ -16,21 +18,47 @@ pub(super) fn check(validator: &mut Validator, node: &Node<'_>, text: &str, path
         return Outcome::of(Violation::invalid(path, go_quoted(text), &complaint));
     }
     let pattern = node.text("pattern");
-    // A pattern that cannot be run was refused with the schema; it must not refuse objects as well.
-    if !pattern.is_empty() && validator.pattern(pattern).is_some_and(|regex| !regex.is_match(text)) {
-        let complaint = format!("should match '{pattern}'");
-        return Outcome::of(Violation::invalid(path, go_quoted(text), &complaint));
+    if pattern.is_empty() {
+        return Outcome::default();
     }
-    Outcome::default()
+    let is_default = validator.dialect == Dialect::Default;
+    let complaint = match validator.pattern(pattern) {
+        Ok(regex) if regex.is_match(text) => return Outcome::default(),
+        Ok(_) => format!("should match '{pattern}'"),
+        // The server compiles larger patterns than this crate, so it may well accept the schema with this default.
+        Err(regexp::Error::TooLarge(_)) if is_default => return Outcome::default(),
+        Err(error) => format!("should match '{pattern}, but pattern is invalid: {error}'"),
+    };
+    Outcome::of(Violation::invalid(path, go_quoted(text), &complaint))
 }
 
 /// Checks the format, if it is one that the server knows.
 pub(super) fn format(validator: &Validator, node: &Node<'_>, text: &str, path: &str) -> Option<Outcome> {
     let name = validator.format(node);
-    let valid = format::matches(name, text)?;
+    let valid = format::validates(name, text)?;
     if valid {
         return Some(Outcome::default());
     }
     let complaint = format!("must be of type {name}: {}", go_quoted(text));
     Some(Outcome::of(Violation::invalid(path, go_quoted(text), &complaint)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validate_object;
+
+    #[test]
+    fn a_pattern_that_cannot_be_compiled_refuses_every_string() {
+        let schema = |pattern: &str| json!({"type": "object", "properties": {"s": {"type": "string", "pattern": pattern}}});
+        let verdict = validate_object(&schema("(?=x)"), &json!({"s": "x"}));
+        assert_eq!(
+            verdict.errors.to_string(),
+            "s: Invalid value: \"x\": s in body should match '(?=x), but pattern is invalid: error parsing regexp: \
+             invalid or unsupported Perl syntax: `(?=`'"
+        );
+        assert!(!validate_object(&schema(r"^(\pL{1000}){100}$"), &json!({"s": "x"})).is_valid());
+        assert!(validate_object(&schema("^x$"), &json!({"s": "x"})).is_valid());
+    }
 }

@@ -1,6 +1,6 @@
 //! `schema check`: the API server's verdict, and the lints apart from it.
 
-use schema_merge::{Diagnostic, Options, Severity, check_crd, check_structural};
+use schema_merge::{Diagnostic, Severity, StructuralOptions, check_structural, validate_crd};
 use serde_json::Value;
 
 use super::CheckArgs;
@@ -15,9 +15,9 @@ pub(super) fn run(args: &CheckArgs, input: &mut Standard<'_>) -> Report {
         report.unread.extend(reading.unread);
         for source in &reading.sources {
             let diagnostics = match &source.content {
-                Content::Crd(crd) => check_crd(crd),
+                Content::Crd(crd) => validate_crd(crd),
                 Content::Schema(schema) => {
-                    check_structural(schema, &Options::default().status_subresource(args.status))
+                    check_structural(schema, &StructuralOptions::default().status_subresource(args.status))
                 }
             };
             let (Content::Crd(value) | Content::Schema(value)) = &source.content;

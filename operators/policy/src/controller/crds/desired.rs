@@ -211,7 +211,7 @@ mod tests {
         });
         let template = ConstraintTemplate::from_value(&template).unwrap();
         let crd = crd(&Compiler::default().compile(&template).unwrap()).unwrap();
-        let found = schema_merge::check_crd(&crd);
+        let found = schema_merge::validate_crd(&crd);
         let refused: Vec<_> = found.iter().filter(|found| found.is_error()).collect();
         assert!(refused.is_empty(), "{refused:?}");
         for version in crd["spec"]["versions"].as_array().unwrap() {
