@@ -1,5 +1,5 @@
 //! Stores and their driver on a server of a few lines, which lists one object and keeps watches open.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test fails by panicking")]
 
 use futures::FutureExt;
 use kube::core::GroupVersionKind;
