@@ -369,9 +369,8 @@ impl Driver {
     async fn verify(&mut self) -> kube::Result<()> {
         let found = self.objects.list().await?;
         self.verify_at = later(Instant::now(), self.verify_every);
-        if self.duplicate_identity.note(found.get(&REGISTRATION), self.permit.check().is_ok())
-            == Duplicate::Stronger
-        {
+        let may_answer = self.permit.check().is_ok();
+        if self.duplicate_identity.note(found.get(&REGISTRATION), may_answer) == Duplicate::Stronger {
             tracing::error!("another process has the identity of this pod: this one reports no more");
             self.permit.end(FencedError::Duplicate);
             self.ended = true;
