@@ -14,6 +14,8 @@
 //! A Lease is not a fence: a request that is already on its way arrives all the same. Work that must not be
 //! repeated also needs a precondition in its writes.
 
+mod requests;
+
 use std::future::Future;
 use std::time::Duration;
 
@@ -22,13 +24,15 @@ use futures::stream::FuturesUnordered;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, PostParams};
+use kube::api::Api;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::identity::PodIdentity;
 use crate::pace::answered_within;
 use crate::reason::reason;
+
+use requests::{attempt, is_conflict, write};
 
 /// Renewals that are waited for at the same time.
 const ATTEMPTS: usize = 3;
@@ -376,21 +380,6 @@ fn record(lease: &Lease, default: Duration) -> Record {
     }
 }
 
-/// One write, and when it was started.
-async fn attempt(api: Api<Lease>, wanted: Lease, limit: Duration) -> (Instant, kube::Result<Lease>) {
-    let started = Instant::now();
-    (started, write(&api, &wanted, limit).await)
-}
-
-/// Creates the Lease if it has no version, else replaces that version; a conflict if there is a newer one.
-async fn write(api: &Api<Lease>, wanted: &Lease, limit: Duration) -> kube::Result<Lease> {
-    let (name, params) = (wanted.metadata.name.clone().unwrap_or_default(), PostParams::default());
-    if wanted.metadata.resource_version.is_none() {
-        return answered_within(limit, api.create(&params, wanted)).await;
-    }
-    answered_within(limit, api.replace(&name, &params, wanted)).await
-}
-
 fn is_held_by(lease: &Lease, holder: &str) -> bool {
     lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(holder)
 }
@@ -398,10 +387,6 @@ fn is_held_by(lease: &Lease, holder: &str) -> bool {
 fn later(delay: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(delay).unwrap_or(now)
-}
-
-fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists())
 }
 
 #[cfg(test)]

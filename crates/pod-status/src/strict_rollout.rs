@@ -248,7 +248,7 @@ fn millis(time: Duration) -> i64 {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Compiled<P> {
-    /// Ascending.
+    /// The programs by generation, ascending.
     programs: VecDeque<(i64, P)>,
 }
 

@@ -95,7 +95,7 @@ struct Item {
 
 #[derive(Debug, Clone)]
 enum Content {
-    /// Superseded.
+    /// An event that a later one has superseded.
     Hole,
     Object {
         slot: usize,

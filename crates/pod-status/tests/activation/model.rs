@@ -39,7 +39,7 @@ pub enum Precondition {
     Decided,
     /// The newest that the aggregator knows, which it may have read after the decision.
     Fresher,
-    /// Any.
+    /// No precondition: any write succeeds.
     Nothing,
 }
 

@@ -141,8 +141,8 @@ fn any_move() -> impl Strategy<Value = Move> {
 }
 
 proptest! {
-    /// Whoever comes, gives up or leaves in any order: no more places are taken than there are, and when all have gone, all
-    /// are free and nobody is remembered.
+    /// Requests come, give up and leave in any order: no more places are taken than there are, and when all have gone, all
+    /// are free and none is remembered.
     #[test]
     fn no_place_is_lost_or_made_up(
         moves in proptest::collection::vec(any_move(), 1..200),
