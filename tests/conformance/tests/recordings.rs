@@ -219,6 +219,9 @@ fn crd_row(template: &Json, answer: &Json) -> Json {
     if let Some(metadata) = crd.get_mut("metadata").and_then(Json::as_object_mut) {
         metadata.retain(|_, value| !value.is_null());
     }
+    // Go's type knows what it is without saying so.
+    crd.insert("apiVersion".to_owned(), json!("apiextensions.k8s.io/v1"));
+    crd.insert("kind".to_owned(), json!("CustomResourceDefinition"));
     json!({"template": template, "crd": crd})
 }
 
