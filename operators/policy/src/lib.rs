@@ -1,7 +1,7 @@
 //! Webtroller: a policy operator for Kubernetes that enforces Gatekeeper's templates and constraints.
 //!
-//! The rooms, and who may enter which: [`enforce`] asks for verdicts, [`controller`] brings policies in, both meet in
-//! [`in_force`] and never see each other; both read what [`config`] says about Configs and SyncSets; [`audit`] judges what is in
+//! The modules, and which uses which: [`enforce`] asks for verdicts, [`controller`] brings policies in, both meet in
+//! [`in_force`] and never use each other; both read what [`config`] says about Configs and SyncSets; [`audit`] judges what is in
 //! the cluster; [`events`] stores what the webhook and the audit find as Kubernetes Events; [`cli`] works on files and touches no
 //! cluster; [`catalog`] brings policies of a catalogue into one; [`migrate`] compares a cluster's Gatekeeper with this;
 //! `own_watch` watches single objects for all of them, and `established` waits for a CRD;
@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use constraint_framework::policyset::{Compiler, PolicySetBuilder};
-//! use webtroller::handle::policies;
+//! use webtroller::in_force::policies;
 //!
 //! // What a controller publishes is what enforcement points read from then on.
 //! let (publisher, handle) = policies();
