@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::error_list::error_list;
 use crate::inventory::{DependencyKey, Inventory, Reads, UnreadableObjectError};
 use crate::review::{Json, RawViolation, Review, UnreadableError};
 
@@ -106,11 +105,8 @@ pub struct CompileError {
     pub location: String,
 }
 
-error_list! {
-    /// Everything that is wrong with a source, in an order that is the same each time.
-    #[derive(Eq)]
-    CompileErrors of CompileError
-}
+/// Everything that is wrong with a source, in an order that is the same each time.
+pub type CompileErrors = schema_merge::Errors<CompileError>;
 
 impl EvalError {
     /// Wraps the error of an embedder's engine: an error, or a string.
@@ -154,4 +150,23 @@ pub enum EvalError {
     /// The engine panicked: a defect of the engine, whose message is on standard error.
     #[error("the policy's engine failed: report it with the template and the object")]
     EngineFailed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_an_error_with_a_line_for_each_of_its_errors() {
+        let error = |line: u8| CompileError {
+            code: "rego_parse_error".to_owned(),
+            message: "no".to_owned(),
+            location: format!("template:{line}:1"),
+        };
+        let errors = CompileErrors::from(vec![error(1), error(2)]);
+        assert_eq!(errors.to_string(), "template:1:1: no\ntemplate:2:1: no");
+        assert!((&errors).into_iter().eq(&[error(1), error(2)]));
+        let errors: Box<dyn std::error::Error> = errors.into();
+        assert!(errors.source().is_none());
+    }
 }

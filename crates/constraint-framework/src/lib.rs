@@ -49,7 +49,6 @@
 pub mod api;
 pub mod driver;
 mod error;
-mod error_list;
 pub mod expansion;
 pub mod inventory;
 pub mod policyset;

@@ -13,8 +13,6 @@ use schema_merge::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::error_list::error_list;
-
 /// The API group of all constraints.
 const GROUP: &str = "constraints.gatekeeper.sh";
 /// A DNS-1035 label, which every name of a CRD has to be.
@@ -101,10 +99,8 @@ pub enum CrdError {
     Schema(MergeError),
 }
 
-error_list! {
-    /// Everything that keeps a template from having a CRD: errors of names first, then those of schemas by place.
-    CrdErrors of CrdError
-}
+/// Everything that keeps a template from having a CRD: errors of names first, then those of schemas by place.
+pub type CrdErrors = Errors<CrdError>;
 
 impl CrdError {
     /// Returns the field of the template to correct, as a JSON pointer; empty where the error is in the schema of the
