@@ -138,17 +138,11 @@ async fn answer(handler: &dyn AdmissionHandler, request: AdmissionRequest) -> An
 
 /// The time from the arrival of a request to its answer: the API server's timeout without the way back.
 fn time_to_answer(query: Option<&str>, default: Duration) -> Duration {
-    let value = |pair: &str| pair.strip_prefix("timeout=").and_then(duration);
+    let value = |pair: &str| pair.strip_prefix("timeout=").and_then(go_compat::duration::parse_unsigned);
     let timeout =
         query.and_then(|query| query.split('&').find_map(value)).filter(|timeout| !timeout.is_zero());
     let timeout = timeout.unwrap_or(default).min(LONGEST);
     timeout.saturating_sub(timeout.checked_div(RESERVE).unwrap_or_default().min(MOST_RESERVE))
-}
-
-/// Reads a duration as Go writes it; `None` for a negative one.
-fn duration(text: &str) -> Option<Duration> {
-    let nanoseconds = go_compat::duration::parse(text)?;
-    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
 }
 
 fn is_json(request: &Request<Body>) -> bool {
@@ -176,7 +170,8 @@ mod tests {
 
     #[test]
     fn timeouts_are_read_as_go_writes_them() {
-        let nanoseconds = |text| duration(text).map(|duration| duration.as_nanos());
+        let nanoseconds =
+            |text| go_compat::duration::parse_unsigned(text).map(|duration| duration.as_nanos());
         for (text, expected) in [
             ("3s", 3_000_000_000),
             ("1m30s", 90_000_000_000),

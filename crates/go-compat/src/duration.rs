@@ -24,6 +24,13 @@ pub fn parse(text: &str) -> Option<i64> {
     if negative { 0_i64.checked_sub_unsigned(total) } else { i64::try_from(total).ok() }
 }
 
+/// Parses a duration that is not negative; `None` for a negative one, and where [`parse`] returns `None`.
+#[must_use]
+pub fn parse_unsigned(text: &str) -> Option<std::time::Duration> {
+    let nanoseconds = u64::try_from(parse(text)?).ok()?;
+    Some(std::time::Duration::from_nanos(nanoseconds))
+}
+
 /// Returns the first number of a duration, its unit, and what follows.
 #[must_use]
 pub fn segment(text: &str) -> Option<(&str, &str, &str)> {

@@ -6,9 +6,7 @@ use go_compat::duration;
 
 /// Reads `300ms`, `1.5h` or `1m30s`; a bare `0` is allowed.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    let nanoseconds = duration::parse(text).and_then(|nanoseconds| u64::try_from(nanoseconds).ok());
-    nanoseconds
-        .map(Duration::from_nanos)
+    duration::parse_unsigned(text)
         .ok_or_else(|| format!("invalid duration {text:?}; write 500ms, 10s or 1m30s"))
 }
 

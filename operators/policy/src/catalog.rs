@@ -242,9 +242,7 @@ pub struct GenerateArgs {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let nanoseconds =
-        go_compat::duration::parse(text).and_then(|nanoseconds| u64::try_from(nanoseconds).ok());
-    nanoseconds.map(Duration::from_nanos).ok_or_else(|| "a duration such as 90s or 2m".to_owned())
+    go_compat::duration::parse_unsigned(text).ok_or_else(|| "a duration such as 90s or 2m".to_owned())
 }
 
 /// The effect of a violation of a constraint.

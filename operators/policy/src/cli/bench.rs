@@ -125,8 +125,7 @@ pub enum Format {
 /// A duration as Go writes them; a bare number is one of microseconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let bare = text.parse::<f64>().ok().and_then(|number| Duration::try_from_secs_f64(number / 1e6).ok());
-    let written = || go_compat::duration::parse(text).and_then(|nanoseconds| u64::try_from(nanoseconds).ok());
-    bare.or_else(|| written().map(Duration::from_nanos))
+    bare.or_else(|| go_compat::duration::parse_unsigned(text))
         .ok_or_else(|| "a duration such as 50us, 1.5ms or 1h30m, or a number of microseconds".to_owned())
 }
 
