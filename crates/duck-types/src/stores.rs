@@ -5,16 +5,15 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, stream};
 use kube::Client;
 use kube::api::{Api, ListParams};
 use kube::core::ApiResource;
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use thiserror::Error;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, mpsc};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -47,7 +46,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 pub struct DuckStores<T: DuckType + Clone + Debug + Send + Sync + 'static> {
     client: Client,
     cells: Mutex<HashMap<ApiResource, Cell<T>>>,
-    watches: UnboundedSender<Work>,
+    watches: mpsc::Sender<Work>,
     /// Parent of the tokens that stop the watches.
     stop: CancellationToken,
     // Stops the watches when the stores are dropped.
@@ -89,9 +88,10 @@ pub enum StoreError {
 impl<T: DuckType + Clone + Debug + Send + Sync + 'static> DuckStores<T> {
     /// Returns stores without a watch yet, and the driver to run.
     pub fn new(client: Client) -> (Self, DuckStoresDriver) {
-        let (watches, work) = unbounded();
+        let (watches, mut work) = mpsc::channel(1);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
+        let work = stream::poll_fn(move |context| work.poll_recv(context));
         let driver = DuckStoresDriver(work.for_each_concurrent(None, |work: Work| work).boxed());
         (Self { client, cells: Mutex::default(), watches, stop, _guard: guard }, driver)
     }
@@ -139,15 +139,13 @@ impl<T: DuckType + Clone + Debug + Send + Sync + 'static> DuckStores<T> {
         let guard = stop.clone().drop_guard();
         let events = reflector::reflector(writer, watch).take_until(stop.cancelled_owned());
         let work = events.for_each(|_| std::future::ready(())).boxed();
-        self.watches.unbounded_send(work).map_err(|_| StoreError::ShutDown)?;
-        match timeout(DEADLINE, store.wait_until_ready()).await {
-            Ok(Ok(())) => {
-                guard.disarm();
-                Ok(store)
-            }
-            Ok(Err(_)) => Err(StoreError::ShutDown),
-            Err(_) => Err(StoreError::Deadline { plural }),
-        }
+        let filled = async {
+            self.watches.send(work).await.map_err(|_| StoreError::ShutDown)?;
+            store.wait_until_ready().await.map_err(|_| StoreError::ShutDown)
+        };
+        timeout(DEADLINE, filled).await.map_err(|_| StoreError::Deadline { plural })??;
+        guard.disarm();
+        Ok(store)
     }
 }
 
