@@ -10,7 +10,7 @@ const SHARED: [&str; 6] = ["Diagnostic", "Diagnostics", "Error", "EvalError", "E
 
 /// Compares the public types of all packages below `crates/`.
 pub(crate) fn duplicates(sources: &[Source]) -> Vec<Diagnostic> {
-    let mut seen: BTreeMap<String, (&str, &Source)> = BTreeMap::new();
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
     let mut found = Vec::new();
     for source in sources {
         let Some(folder) = source.path().strip_prefix("crates/").and_then(|path| path.split('/').next())
@@ -18,7 +18,7 @@ pub(crate) fn duplicates(sources: &[Source]) -> Vec<Diagnostic> {
             continue;
         };
         for (name, line) in public_types(source) {
-            let (first, _) = *seen.entry(name.clone()).or_insert((folder, source));
+            let first = *seen.entry(name.clone()).or_insert(folder);
             if first != folder {
                 let message = format!("`{name}` is a public type of {first} too: qualify one of them");
                 found.push(Diagnostic::new(source.path(), line, Rule::PublicName, message));

@@ -32,16 +32,13 @@ pub fn parse_uint(text: &str, base: u32) -> Result<u64, NumError> {
     if text.is_empty() || !(2..=36).contains(&radix) {
         return Err(NumError::Syntax);
     }
-    let mut number = Some(0_u64);
+    let mut number = 0_u64;
     for digit in digits.chars().filter(|digit| base != 0 || *digit != '_') {
         let digit = digit.to_digit(radix).ok_or(NumError::Syntax)?;
-        let next = number.and_then(|number| number.checked_mul(radix.into())?.checked_add(digit.into()));
-        number = Some(next.ok_or(NumError::Range)?);
+        let shifted = number.checked_mul(radix.into());
+        number = shifted.and_then(|number| number.checked_add(digit.into())).ok_or(NumError::Range)?;
     }
-    if !are_separators(text) {
-        return Err(NumError::Syntax);
-    }
-    number.ok_or(NumError::Range)
+    if are_separators(text) { Ok(number) } else { Err(NumError::Syntax) }
 }
 
 /// Parses as `strconv.ParseInt` does with 64 bits: as [`parse_uint`], behind a sign or without one.
