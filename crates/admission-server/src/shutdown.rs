@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 /// - Dropping the future cancels neither token.
 ///
 /// # Assumptions
-/// It runs on a tokio runtime with I/O and time enabled. From the first call on, the process is no longer ended by these signals
-/// alone, also after the future is dropped.
+/// It runs on a tokio runtime with I/O and time enabled. From the first call on, these signals do not end the process by themselves,
+/// also after the future is dropped.
 ///
 /// # Errors
 /// If the process cannot install the handlers of the signals. Neither token is cancelled then.

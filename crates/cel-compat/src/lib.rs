@@ -37,7 +37,7 @@
 //! | [`Issues`] | everything that is wrong with an expression, printed as by cel-go |
 //! | [`Evaluation`], [`Bindings`] | one evaluation of any number of expressions, and the values of their names |
 //! | [`Value`], [`Key`], [`Map`], [`OpaqueValue`] | values, which JSON can be converted to |
-//! | [`Budget`], [`Limit`], [`EvalError`] | the limits of an evaluation, and the reasons why there is no value |
+//! | [`Budget`], [`Limit`], [`EvalError`] | the limits of an evaluation, and its errors |
 //!
 //! Not here: reviews, policies and their violations, which `constraint-framework` has; protocol buffers; functions that
 //! need a cluster (`authorizer`); expressions of more than 100 brackets around one part, and of more than 500 levels with

@@ -62,7 +62,7 @@ pub(crate) fn decide(shape: &Shape, parent: &Parent, votes: &[Vote<'_>], now: &T
         let is = votes.iter().any(Vote::is_clean);
         status.insert(latch.clone(), json!(was || is));
     }
-    // Only our fields are compared: another manager's change of the status is no reason to write.
+    // Only our fields are compared: another manager's change of the status does not cause a write.
     let unchanged = status.iter().all(|(name, value)| parent.stored.has(name, value));
     if unchanged { Decision::Unchanged } else { Decision::Write(status) }
 }

@@ -263,7 +263,7 @@ impl ReadinessSource {
         self
     }
 
-    /// Notes that a list begins (`Init`). What it does not contain is no longer expected once it ends.
+    /// Notes that a list begins (`Init`). When it ends, objects that it does not contain are not expected any more.
     pub fn list_begins(&self) {
         self.inner.times().list_begins(self.id);
         self.inner.change(|expectations| expectations.list_begins(self.id));

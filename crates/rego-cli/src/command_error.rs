@@ -35,7 +35,7 @@ impl Place {
         ])
     }
 
-    /// Returns `file:row`, or `row:column` where there is no file.
+    /// Returns `file:row`, or `row:column` for an error without a file.
     fn for_people(&self) -> String {
         if self.file.is_empty() {
             format!("{}:{}", self.row, self.column)

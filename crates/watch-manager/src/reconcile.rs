@@ -107,7 +107,7 @@ impl Default for ReconcileConfig {
 /// # Assumptions
 /// - It takes the events of the registrar: no other reader may. [`WatchHandle::consumed`](crate::WatchHandle::consumed) then means
 ///   that the objects were taken in, not that they were reconciled.
-/// - `reconcile` ends, or is idempotent when it is dropped: there is no deadline for it.
+/// - `reconcile` ends, or is idempotent when it is dropped: it has no deadline.
 pub fn reconcile_kinds<F, Fut, E>(
     registrar: &Registrar,
     config: ReconcileConfig,

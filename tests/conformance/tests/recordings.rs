@@ -209,7 +209,7 @@ fn constraint_crds_are_recorded() {
     settle("constraint-framework", "crds.jsonl", &rows).unwrap();
 }
 
-/// A template and what the judge says of it. What Go's types write about an object that is in no cluster is left out.
+/// A template and the judge's answer, without the fields that Go's types add to an object outside of a cluster.
 fn crd_row(template: &Json, answer: &Json) -> Json {
     let Some(crd) = answer["crd"].as_object() else {
         return json!({"template": template, "error": answer["error"]["message"]});

@@ -29,7 +29,7 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Returns true if the package in a folder may depend on a package of ours. A package may name itself, to switch its
-/// own test features on. Tests of a crate get nothing more: whoever takes the crate from the registry can run them.
+/// own test features on. Tests of a crate get nothing more, so that they run from the published crate.
 pub(crate) fn may_use(folder: &str, package: &str, used: &str, is_test: bool) -> bool {
     let Some(allowed) = open_to(folder) else { return true };
     // The examples of a derive macro need the crate it is for.

@@ -84,7 +84,7 @@ impl Inventory {
 fn dependents(reads: &Reads, difference: &Difference) -> Dependents {
     let path = &difference.path;
     let whole = reads.whole().iter().chain(&reads.narrowed);
-    // Without an equation there is no value by which to tell the inputs apart that the object matters to.
+    // Without an equation, any input may depend on the object.
     if whole.into_iter().any(|read| covers(read, path)) {
         return Dependents::All;
     }

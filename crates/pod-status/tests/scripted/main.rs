@@ -1,6 +1,6 @@
 //! The writer and the Lease against an API server in memory that fails by script, in paused time.
 //!
-//! What the real API server does with these requests is tested in the package `pod-status-tests`.
+//! The package `pod-status-tests` sends the same requests to a real API server.
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::panic)]
 // In an integration test every module is private to the binary.
 #![allow(unreachable_pub)]

@@ -332,7 +332,7 @@ fn not_a_parent(schema: &Map<String, Value>) -> Option<String> {
     if flag(schema, INT_OR_STRING) {
         return Some("integer or string".to_owned());
     }
-    // A mount below a map would be one more key of the map; `additionalProperties: true` is no schema of keys.
+    // A mount below a map would be one more key of the map; `additionalProperties: true` does not describe keys.
     if let Some(value) = schema.get("additionalProperties") {
         return (*value != Value::Bool(true)).then(|| "a map (additionalProperties)".to_owned());
     }

@@ -69,7 +69,7 @@ async fn a_new_kind_waits_a_second_at_most_for_each_request_beside_any_number_th
     }
 }
 
-/// No one can tell those that hang before they are asked: beside kinds that are asked for in the same moment, a kind has its
+/// A kind that hangs cannot be told from others before it is asked for: beside kinds that are asked for in the same moment, a kind has its
 /// turn after them. Sixteen places change hands every half second, because discovery was answered at once.
 #[tokio::test(start_paused = true)]
 async fn kinds_that_are_asked_for_together_with_some_that_hang_have_their_turn() {
