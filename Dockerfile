@@ -5,7 +5,9 @@ RUN apk add --no-cache ca-certificates musl-dev
 RUN cargo install --locked --version 0.7.7 cargo-auditable
 WORKDIR /source
 COPY . .
-RUN cargo auditable build --release --locked -p webtroller
+# The folder .git is not in the build: `docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .`
+ARG COMMIT
+RUN WEBTROLLER_COMMIT="$COMMIT" cargo auditable build --release --locked -p webtroller
 
 FROM scratch
 LABEL org.opencontainers.image.source=https://github.com/webtroller/webtroller \
