@@ -40,6 +40,8 @@ pub enum Rule {
     Sleep,
     /// A document links to a file that is not there.
     Link,
+    /// A test reads an environment variable that is not documented.
+    Variable,
     /// A package does not inherit the workspace's lints or version.
     Manifest,
     /// An exception lets nothing through.
@@ -50,7 +52,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::PackageDependency,
         Self::ModuleDependency,
         Self::Cycle,
@@ -68,6 +70,7 @@ impl Rule {
         Self::Ignored,
         Self::Sleep,
         Self::Link,
+        Self::Variable,
         Self::Manifest,
         Self::StaleException,
     ];
@@ -93,6 +96,7 @@ impl Rule {
             Self::Ignored => "ignored",
             Self::Sleep => "sleep",
             Self::Link => "link",
+            Self::Variable => "variable",
             Self::Manifest => "manifest",
             Self::StaleException => "stale-exception",
         }

@@ -32,6 +32,7 @@ mod size;
 mod source;
 mod text;
 mod tree;
+mod variable;
 mod workspace;
 
 pub use cycle::file_cycles;
@@ -47,6 +48,7 @@ pub use pure::purity;
 pub use source::Source;
 pub use text::text;
 pub use tree::dependency_trees;
+pub use variable::variables;
 pub use workspace::Workspace;
 
 /// All checks that need nothing but one Rust file.

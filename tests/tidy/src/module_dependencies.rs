@@ -26,12 +26,10 @@ const FRAMEWORK: Allowed = &[
 
 /// `enforce` and `controller` meet in `in_force`; no module uses `runtime`.
 const OPERATOR: Allowed = &[
-    ("api", &[]),
     ("api_error", &[]),
     (
         "audit",
         &[
-            "api",
             "api_error",
             "budget",
             "cli",
@@ -44,22 +42,21 @@ const OPERATOR: Allowed = &[
         ],
     ),
     ("budget", &[]),
-    ("catalog", &["api", "api_error", "cli"]),
-    ("cli", &["api", "budget", "enforce", "in_force"]),
+    ("catalog", &["api_error", "cli"]),
+    ("cli", &["budget", "enforce", "in_force"]),
     ("config", &[]),
-    ("controller", &["api", "api_error", "config", "established", "in_force", "own_watch"]),
+    ("controller", &["api_error", "config", "established", "in_force", "own_watch"]),
     ("declaration", &[]),
-    ("enforce", &["api", "config", "events", "in_force"]),
+    ("enforce", &["config", "events", "in_force"]),
     ("established", &["own_watch"]),
-    ("events", &["api", "api_error"]),
-    ("in_force", &["api", "config"]),
-    ("migrate", &["api", "api_error", "budget", "cli", "config", "enforce"]),
+    ("events", &["api_error"]),
+    ("in_force", &["config"]),
+    ("migrate", &["api_error", "budget", "cli", "config", "enforce"]),
     ("own_watch", &[]),
     ("progress", &["api_error"]),
     (
         "runtime",
         &[
-            "api",
             "api_error",
             "audit",
             "catalog",

@@ -1,6 +1,6 @@
 //! Reads this repository from disk and from Cargo, and runs every check on it.
 //!
-//! It asks Cargo without the network: what a build has downloaded is enough.
+//! Cargo needs the network only for packages that no build has downloaded, such as those of members that were left out.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,6 +12,7 @@ use walkdir::WalkDir;
 use crate::{
     Diagnostic, Error, Exceptions, Metadata, Package, Source, dependency_trees, file_cycles, habits, links,
     manifest, manifest_edges, module_edges, package_edges, public_name, purity, text, toolchain, tree,
+    variable, variables,
 };
 
 /// Kinds of files in which white space at the end of a line is a mistake.
@@ -54,13 +55,13 @@ impl Workspace {
         let mut found = self.of_files();
         found.extend(purity(&self.sources));
         found.extend(public_name::duplicates(&self.sources));
+        found.extend(variables(&self.sources, self.text(variable::DOCUMENT).unwrap_or_default()));
         found.extend(self.of_packages());
         for package in tree::WITHOUT_A_CLUSTER {
             found.extend(dependency_trees(package, &self.tree(package)?));
         }
-        let list = self.texts.iter().find(|(path, _)| path == EXCEPTIONS);
-        let exceptions =
-            list.map(|(path, text)| Exceptions::parse(path, text)).transpose()?.unwrap_or_default();
+        let list = self.text(EXCEPTIONS).map(|text| Exceptions::parse(EXCEPTIONS, text));
+        let exceptions = list.transpose()?.unwrap_or_default();
         let mut left = exceptions.apply(found);
         left.sort();
         left.dedup();
@@ -108,22 +109,23 @@ impl Workspace {
             found.extend(module_edges(&folder, &sources));
             found.extend(file_cycles(&sources));
             let path = format!("{folder}/Cargo.toml");
-            let text =
-                self.texts.iter().find(|(candidate, _)| *candidate == path).map(|(_, text)| text.as_str());
-            found.extend(manifest::lints(&path, text.unwrap_or_default()));
+            found.extend(manifest::lints(&path, self.text(&path).unwrap_or_default()));
         }
         found
     }
 
+    fn text(&self, path: &str) -> Option<&str> {
+        self.texts.iter().find(|(candidate, _)| candidate == path).map(|(_, text)| text.as_str())
+    }
+
     fn tree(&self, package: &str) -> Result<String, Error> {
-        let arguments =
-            ["tree", "--offline", "--package", package, "--edges=normal", "--prefix=none", "--format={p}"];
+        let arguments = ["tree", "--package", package, "--edges=normal", "--prefix=none", "--format={p}"];
         cargo(&self.root, &arguments)
     }
 }
 
 fn texts(root: &Path) -> Result<Vec<(String, String)>, Error> {
-    let ours = |entry: &walkdir::DirEntry| !is_build_product(root, entry.path());
+    let ours = |entry: &walkdir::DirEntry| !is_not_ours(root, entry.path());
     let mut texts = Vec::new();
     for entry in WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(ours) {
         let entry = entry.map_err(|error| Error::Read { path: root.to_path_buf(), source: error.into() })?;
@@ -141,11 +143,13 @@ fn texts(root: &Path) -> Result<Vec<(String, String)>, Error> {
     Ok(texts)
 }
 
-/// Cargo tags its target folders; hidden folders are tools' own, except the one of CI.
-fn is_build_product(root: &Path, path: &Path) -> bool {
+/// Cargo tags its target folders; hidden folders are tools' own, except the one of CI; a folder with a `.git` is a clone of another
+/// repository.
+fn is_not_ours(root: &Path, path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_hidden = name.starts_with('.') && name != ".ci";
-    path != root && path.is_dir() && (is_hidden || name == "target" || path.join("CACHEDIR.TAG").exists())
+    let has = |name: &str| path.join(name).exists();
+    path != root && path.is_dir() && (is_hidden || name == "target" || has("CACHEDIR.TAG") || has(".git"))
 }
 
 /// `#[cfg(test)] mod fixture;` makes a test of `fixture.rs` and of everything below `fixture/`.
@@ -166,7 +170,7 @@ fn mark_test_modules(sources: &mut [Source]) {
 fn metadata(root: &Path) -> Result<String, Error> {
     let version = cargo(root, &["-vV"])?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
-    cargo(root, &["metadata", "--offline", "--format-version=1", "--filter-platform", host])
+    cargo(root, &["metadata", "--format-version=1", "--filter-platform", host])
 }
 
 fn cargo(root: &Path, arguments: &[&str]) -> Result<String, Error> {
@@ -200,13 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn build_products_and_hidden_folders_are_not_read() {
+    fn build_products_clones_and_hidden_folders_are_not_read() {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["src", "target", ".git", ".ci", "built"] {
+        for folder in ["src", "target", ".git", ".ci", "built", "clone"] {
             fs::create_dir(root.path().join(folder)).unwrap();
             fs::write(root.path().join(folder).join("a.md"), "text").unwrap();
         }
         fs::write(root.path().join("built/CACHEDIR.TAG"), "").unwrap();
+        fs::create_dir(root.path().join("clone/.git")).unwrap();
         let read: Vec<_> = texts(root.path()).unwrap().into_iter().map(|(path, _)| path).collect();
         assert_eq!(read, [".ci/a.md", "src/a.md"]);
     }

@@ -13,6 +13,8 @@ struct Judged {
     paths: BTreeSet<String>,
     /// The packages whose tests run Go programs.
     with_go: BTreeSet<String>,
+    /// The suites of the operator that do.
+    suites_with_go: BTreeSet<String>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -26,7 +28,16 @@ fn judge() -> Result<Judged, tidy::Error> {
     let workspace = Workspace::read(&root)?;
     let paths = workspace.sources().iter().map(|source| source.path().to_owned()).collect();
     let with_go = workspace.dependents(&["conformance", "control-plane", "go-program"]);
-    Ok(Judged { packages: workspace.packages(), paths, with_go, diagnostics: workspace.diagnostics()? })
+    let uses_go = |path: &str| {
+        let text = std::fs::read_to_string(root.join(path)).unwrap();
+        ["control_plane::", "go_program::"].iter().any(|package| text.contains(package))
+    };
+    let sources = workspace.sources().iter().map(|source| source.path());
+    let suites_with_go =
+        sources.filter_map(|path| Some((path, suite(path)?))).filter(|(path, _)| uses_go(path));
+    let suites_with_go = suites_with_go.map(|(_, suite)| suite.to_owned()).collect();
+    let packages = workspace.packages();
+    Ok(Judged { packages, paths, with_go, suites_with_go, diagnostics: workspace.diagnostics()? })
 }
 
 #[track_caller]
@@ -53,10 +64,28 @@ fn the_whole_workspace_is_read() {
 
 #[test]
 fn the_tests_that_need_no_go_are_all_others() {
-    let alias = include_str!("../../../.cargo/config.toml");
-    let named = alias.split("--exclude ").skip(1).filter_map(|rest| rest.split([' ', '"']).next());
-    let left_out: BTreeSet<String> = named.map(str::to_owned).collect();
-    assert_eq!(left_out, judged().with_go);
+    assert_eq!(named_after("--exclude "), judged().with_go);
+}
+
+/// The values that the aliases in Cargo's configuration give to a flag.
+fn named_after(flag: &str) -> BTreeSet<String> {
+    let aliases = include_str!("../../../.cargo/config.toml");
+    let named = aliases.split(flag).skip(1).filter_map(|rest| rest.split([' ', '"']).next());
+    named.map(str::to_owned).collect()
+}
+
+/// Tests of the operator that do without Go are the unit tests and those whose files name neither a cluster nor a Go program.
+#[test]
+fn the_suites_of_the_operator_that_need_no_go_are_all_others() {
+    let Judged { paths, suites_with_go, .. } = judged();
+    let suites: BTreeSet<_> = paths.iter().filter_map(|path| suite(path)).collect();
+    let others = suites.into_iter().filter(|suite| !suites_with_go.contains(*suite));
+    assert_eq!(named_after("--test "), others.map(str::to_owned).collect());
+}
+
+/// The suite of the operator that a file belongs to.
+fn suite(path: &str) -> Option<&str> {
+    path.strip_prefix("operators/policy/tests/")?.split(['/', '.']).next()
 }
 
 macro_rules! rules {
@@ -88,6 +117,7 @@ rules! {
     no_test_is_skipped_without_a_reason: Ignored,
     no_test_sleeps: Sleep,
     documents_link_to_files_that_exist: Link,
+    variables_of_tests_are_documented: Variable,
     packages_inherit_lints_and_rust_version: Manifest,
     every_exception_is_needed: StaleException,
 }
