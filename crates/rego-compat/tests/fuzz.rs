@@ -261,6 +261,9 @@ fn evaluate(r: &mut Random, program: &Program) -> Outcome {
 /// Templates to damage: those of the policy library where there is one (`GATEKEEPER_LIBRARY`), and the hostile ones.
 fn corpus() -> Vec<String> {
     let folder = std::env::var_os("GATEKEEPER_LIBRARY").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("without templates of the policy library: GATEKEEPER_LIBRARY names no clone of it");
+    }
     let mut found = Vec::new();
     folder.iter().for_each(|folder| read_templates(&folder.join("library"), &mut found));
     found.extend(templates::all().into_iter().map(|hostile| hostile.text).filter(|text| text.len() < 4_000));
