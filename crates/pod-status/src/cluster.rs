@@ -177,8 +177,9 @@ impl Cluster {
 
     /// Deletes a report, `collection/name`, of a pod that is gone.
     pub(crate) async fn sweep(&self, name: &str, uid: String) -> kube::Result<()> {
-        let Some((collection, name)) = name.split_once('/') else { return Ok(()) };
-        let Some((api, _)) = self.collections.get(collection) else { return Ok(()) };
+        let unknown = || kube::Error::Service(format!("{name} is in no collection of reports").into());
+        let (collection, name) = name.split_once('/').ok_or_else(unknown)?;
+        let (api, _) = self.collections.get(collection).ok_or_else(unknown)?;
         let preconditions = Preconditions { uid: Some(uid), resource_version: None };
         let params = DeleteParams::default().preconditions(preconditions);
         match answered(api.delete(name, &params)).await {

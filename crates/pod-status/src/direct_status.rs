@@ -7,6 +7,7 @@
 //! The aggregator reads the entries in the parent, applies the conditions, and removes the entries of dead pods.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
@@ -75,14 +76,14 @@ fn read_entry(shape: &Shape, parent: &ParentRef, entry: &Value) -> Option<Report
 /// The parents with an entry of this run, by the number of their report.
 pub(crate) struct DirectEntries {
     client: Client,
-    shapes: Vec<Shape>,
+    shapes: Vec<Arc<Shape>>,
     pod: String,
     params: PatchParams,
     places: BTreeMap<u32, Place>,
 }
 
 struct Place {
-    shape: usize,
+    shape: Arc<Shape>,
     parent: ParentRef,
     /// Nothing for an entry of a previous run.
     uid: Option<String>,
@@ -95,6 +96,7 @@ impl DirectEntries {
         // The same manager in every run of the pod: a run replaces the entries of its predecessor.
         let manager = format!("{manager}-{}", label_value(&identity.name));
         let params = PatchParams::apply(&manager).force();
+        let shapes = shapes.into_iter().map(Arc::new).collect();
         Self { client, shapes, pod: identity.name.clone(), params, places: BTreeMap::new() }
     }
 
@@ -105,8 +107,9 @@ impl DirectEntries {
         limit: Duration,
     ) -> Option<kube::Result<Written>> {
         let entry = write.report.as_ref().and_then(|report| report.entries.first());
-        let shape = entry
-            .and_then(|entry| self.shapes.iter().position(|shape| shape.is_for(&entry.parent.reference)));
+        let shape = entry.and_then(|entry| {
+            self.shapes.iter().find(|shape| shape.is_for(&entry.parent.reference)).cloned()
+        });
         match (&write.report, entry, shape) {
             (Some(report), Some(entry), Some(shape)) => {
                 Some(self.apply(write.shard, report, entry, shape, limit).await)
@@ -128,13 +131,11 @@ impl DirectEntries {
         shard: u32,
         report: &PodReport,
         about: &Entry,
-        shape: usize,
+        shape: Arc<Shape>,
         limit: Duration,
     ) -> kube::Result<Written> {
         let parent = about.parent.reference.clone();
-        let Some(value) = self.shapes.get(shape).map(|shape| entry(shape, &report.pod, about)) else {
-            return Ok(Written::Done);
-        };
+        let value = entry(&shape, &report.pod, about);
         let status = json!({"byPod": [&value]});
         let (uid, applied) = (Some(about.parent.uid.clone()), Some((value.clone(), report.clone())));
         let place = Place { shape, parent, uid, applied };
@@ -166,8 +167,7 @@ impl DirectEntries {
         status: Value,
         limit: Duration,
     ) -> kube::Result<Option<DynamicObject>> {
-        let Some(shape) = self.shapes.get(place.shape) else { return Ok(None) };
-        let resource = &shape.resource;
+        let resource = &place.shape.resource;
         let mut metadata = Map::from_iter([("name".to_owned(), json!(place.parent.name))]);
         for (field, value) in [("namespace", &place.parent.namespace), ("uid", &place.uid)] {
             metadata.extend(value.as_ref().map(|value| (field.to_owned(), json!(value))));
@@ -175,7 +175,7 @@ impl DirectEntries {
         let body = json!({
             "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "status": status,
         });
-        let api = shape.api(&self.client, &place.parent);
+        let api = place.shape.api(&self.client, &place.parent);
         let patch = Patch::Apply(&body);
         match answered_within(limit, api.patch_status(&place.parent.name, &self.params, &patch)).await {
             Ok(stored) => Ok(Some(stored)),
@@ -186,8 +186,7 @@ impl DirectEntries {
 
     /// Returns true if the very parent exists.
     async fn is_there(&self, place: &Place, limit: Duration) -> kube::Result<bool> {
-        let Some(shape) = self.shapes.get(place.shape) else { return Ok(false) };
-        let api = shape.api(&self.client, &place.parent);
+        let api = place.shape.api(&self.client, &place.parent);
         match answered_within(limit, api.get_opt(&place.parent.name)).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
             found => Ok(found?.is_some_and(|found| found.metadata.uid == place.uid)),
@@ -197,27 +196,26 @@ impl DirectEntries {
     /// This pod's entries by number, including those that another run of the pod has left.
     pub(crate) async fn list(&mut self, limit: Duration) -> kube::Result<BTreeMap<u32, Option<PodReport>>> {
         let mut found = BTreeMap::new();
-        for index in 0..self.shapes.len() {
-            let Some(resource) = self.shapes.get(index).map(|shape| shape.resource.clone()) else { break };
-            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        for shape in self.shapes.clone() {
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &shape.resource);
             for object in answered_within(limit, api.list(&ListParams::default())).await? {
                 let Some(entry) = self.entry_in(&object) else { continue };
-                let parent = ParentKey::of(&object, &resource).reference;
+                let parent = ParentKey::of(&object, &shape.resource).reference;
                 let known = self.places.iter().find(|(_, place)| place.parent == parent);
                 let report = known.and_then(|(_, place)| place.applied.as_ref());
                 let report = report.filter(|(applied, _)| applied == entry).map(|(_, report)| report.clone());
                 let number = known.map(|(number, _)| *number);
-                let number = number.unwrap_or_else(|| self.left_over(index, parent));
+                let number = number.unwrap_or_else(|| self.left_over(&shape, parent));
                 found.insert(number, Some(report.unwrap_or_default()));
             }
         }
         Ok(found)
     }
 
-    fn left_over(&mut self, shape: usize, parent: ParentRef) -> u32 {
+    fn left_over(&mut self, shape: &Arc<Shape>, parent: ParentRef) -> u32 {
         let last = self.places.keys().next_back().copied().unwrap_or_default();
         let number = last.saturating_add(1).max(LEFT_OVER);
-        self.places.insert(number, Place { shape, parent, uid: None, applied: None });
+        self.places.insert(number, Place { shape: Arc::clone(shape), parent, uid: None, applied: None });
         number
     }
 

@@ -168,7 +168,8 @@ impl PodStatusKind {
         let is_intact = ["id", self.uid, "observedGeneration", "operations"]
             .iter()
             .all(|field| status.get(*field) == wanted.get(*field));
-        let count = |status: &Value| status.get("errors").and_then(Value::as_array).map_or(0, Vec::len);
+        let count =
+            |status: &Value| status.get("errors").map_or(Some(0), |errors| Some(errors.as_array()?.len()));
         (is_intact && count(status) == count(&wanted)).then_some(report)
     }
 
@@ -188,9 +189,12 @@ impl PodStatusKind {
         if self.name == Name::WithNamespace {
             parent.namespace = unpack(&object.name_any())?.into_iter().nth(1);
         }
-        let generation = status.get("observedGeneration").and_then(Value::as_i64).unwrap_or_default();
-        let none = Vec::new();
-        let errors = status.get("errors").and_then(Value::as_array).unwrap_or(&none).iter().map(|error| {
+        let generation = status.get("observedGeneration")?.as_i64()?;
+        let errors = match status.get("errors") {
+            None => &[],
+            Some(errors) => errors.as_array()?.as_slice(),
+        };
+        let errors = errors.iter().map(|error| {
             let text = |field: &str| error.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
             let (code, retryable) = (text(self.code), error.get("retryable").and_then(Value::as_bool));
             let class = class(&code, retryable);
@@ -276,6 +280,9 @@ mod tests {
             let metadata = json!({"name": "o", "annotations": PodStatusKind::annotations(&report)});
             let mut value = json!({"metadata": metadata, "status": kind.status(&report)});
             assert_eq!(kind.read(&object(*kind, value.clone())), Some(report), "{kind:?}");
+            let mut unreadable = value.clone();
+            unreadable["status"]["errors"] = json!("no");
+            assert_eq!(kind.read(&object(*kind, unreadable)), None, "{kind:?}");
             value["status"]["observedGeneration"] = 4.into();
             assert_eq!(kind.read(&object(*kind, value)), None, "{kind:?}");
         }
@@ -301,6 +308,31 @@ mod tests {
         assert_eq!(entry.parent, ParentKey::new(constraint(), "u"));
         assert_eq!((entry.generation, &entry.detail), (2, &json!({"enforced": true})));
         assert_eq!(entry.errors, [PodError::new("x", "y").class(ErrorClass::Transient)]);
+    }
+
+    #[test]
+    fn a_status_whose_errors_or_generation_cannot_be_read_is_no_success() {
+        let labels = PodStatusKind::CONSTRAINT.labels("a", &constraint());
+        let read = |status: Value| {
+            let value = json!({"metadata": {"name": "o", "labels": labels}, "status": status});
+            PodStatusKind::CONSTRAINT.read(&object(PodStatusKind::CONSTRAINT, value))
+        };
+        let status =
+            json!({"id": "a", "constraintUID": "u", "operations": ["webhook"], "observedGeneration": 1});
+        assert!(
+            read(status.clone()).unwrap().entries[0].errors.is_empty(),
+            "Gatekeeper leaves out what is empty"
+        );
+        for (field, value) in [
+            ("errors", json!({"message": "no"})),
+            ("errors", json!("no")),
+            ("observedGeneration", json!("1")),
+            ("observedGeneration", Value::Null),
+        ] {
+            let mut status = status.clone();
+            status[field] = value;
+            assert_eq!(read(status.clone()), None, "{status}");
+        }
     }
 
     #[test]

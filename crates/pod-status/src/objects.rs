@@ -1,6 +1,7 @@
 //! The report objects of one run in the API server, and its Pod.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -49,9 +50,9 @@ pub(crate) struct Objects {
     /// The time after which this run counts as gone without a heartbeat.
     ttl: Option<Duration>,
     /// The kinds of which parents have an object of their own.
-    kinds: Vec<OwnKind>,
-    /// The objects of single parents: the index of the kind, and the name.
-    places: BTreeMap<u32, (usize, String)>,
+    kinds: Vec<Arc<OwnKind>>,
+    /// The objects of single parents, by the number of their report: the kind, and the name.
+    places: BTreeMap<u32, (Arc<OwnKind>, String)>,
     /// The entries that this run applies to parents.
     direct: DirectEntries,
     /// The uids of the objects that this run has written.
@@ -69,9 +70,9 @@ impl Objects {
         ttl: Option<Duration>,
     ) -> Self {
         let (resource, namespace) = (config.kind.api_resource(), identity.namespace.clone());
-        let own = |kind: &PodStatusKind| OwnKind {
-            kind: *kind,
-            objects: Api::namespaced_with(client.clone(), &namespace, &kind.api_resource()),
+        let own = |kind: &PodStatusKind| {
+            let objects = Api::namespaced_with(client.clone(), &namespace, &kind.api_resource());
+            Arc::new(OwnKind { kind: *kind, objects })
         };
         Self {
             kinds: config.per_parent.iter().map(own).collect(),
@@ -124,19 +125,20 @@ impl Objects {
 
     /// The collection and the name of an object.
     fn place(&self, shard: u32) -> (&Api<DynamicObject>, String) {
-        let own = self.places.get(&shard).and_then(|(kind, name)| Some((self.kinds.get(*kind)?, name)));
-        own.map_or_else(|| (&self.reports, self.name(shard)), |(own, name)| (&own.objects, name.clone()))
+        match self.places.get(&shard) {
+            Some((own, name)) => (&own.objects, name.clone()),
+            None => (&self.reports, self.name(shard)),
+        }
     }
 
     /// Notes the object of a single parent. A previous run may have left it under another number.
     fn settle(&mut self, write: &Write) {
         let Some([entry]) = write.report.as_ref().map(|report| report.entries.as_slice()) else { return };
         let parent = &entry.parent.reference;
-        let Some(kind) = self.kinds.iter().position(|own| own.kind.is_for(parent)) else { return };
-        let name = self.kinds.get(kind).map(|own| own.kind.object_name(&self.identity.name, parent));
-        let place = (kind, name.unwrap_or_default());
-        self.places.retain(|shard, known| *shard == write.shard || *known != place);
-        self.places.insert(write.shard, place);
+        let Some(own) = self.kinds.iter().find(|own| own.kind.is_for(parent)) else { return };
+        let name = own.kind.object_name(&self.identity.name, parent);
+        self.places.retain(|shard, known| *shard == write.shard || !is_at(known, own, &name));
+        self.places.insert(write.shard, (Arc::clone(own), name));
     }
 
     /// Writes or deletes one object. An object that this run has written before is only updated: a process
@@ -188,7 +190,7 @@ impl Objects {
     }
 
     fn body(&self, name: &str, report: &PodReport, shard: u32) -> kube::Result<Value> {
-        let own = self.places.get(&shard).and_then(|(kind, _)| self.kinds.get(*kind));
+        let own = self.places.get(&shard).map(|(own, _)| own);
         let (mut body, labels) = match (own, report.entries.first()) {
             (Some(own), Some(entry)) => {
                 let resource = own.kind.api_resource();
@@ -238,9 +240,9 @@ impl Objects {
             Some((shard, serde_json::from_value(object.data).ok()))
         });
         let mut found: BTreeMap<u32, Option<PodReport>> = own.collect();
-        for index in 0..self.kinds.len() {
-            for (name, report) in self.list_own(index).await? {
-                let shard = self.number(index, name);
+        for own in self.kinds.clone() {
+            for (name, report) in self.list_own(&own).await? {
+                let shard = self.number(&own, name);
                 // One that cannot be read differs from every report that this run wants.
                 found.insert(shard, Some(report.unwrap_or_default()));
             }
@@ -250,22 +252,20 @@ impl Objects {
     }
 
     /// The objects of one kind of which parents have their own.
-    async fn list_own(&self, index: usize) -> kube::Result<Vec<(String, Option<PodReport>)>> {
-        let Some(own) = self.kinds.get(index) else { return Ok(Vec::new()) };
+    async fn list_own(&self, own: &OwnKind) -> kube::Result<Vec<(String, Option<PodReport>)>> {
         let selector = self.selector(gatekeeper::POD_LABEL);
         let objects = answered_within(self.deadline(), own.objects.list(&selector)).await?;
         Ok(objects.items.iter().map(|object| (object.name_any(), own.kind.read(object))).collect())
     }
 
     /// The number of the object of a single parent, or a new one for an object that a previous run has left.
-    fn number(&mut self, kind: usize, name: String) -> u32 {
-        let place = (kind, name);
-        if let Some((shard, _)) = self.places.iter().find(|(_, known)| **known == place) {
+    fn number(&mut self, own: &Arc<OwnKind>, name: String) -> u32 {
+        if let Some((shard, _)) = self.places.iter().find(|(_, known)| is_at(known, own, &name)) {
             return *shard;
         }
         let last = self.places.keys().next_back().copied().unwrap_or_default();
         let number = last.saturating_add(1).max(LEFT_OVER);
-        self.places.insert(number, place);
+        self.places.insert(number, (Arc::clone(own), name));
         number
     }
 
@@ -362,6 +362,10 @@ impl Objects {
         let shard = object.labels().get(SHARD_LABEL)?.parse().ok()?;
         (object.name_any() == self.name(shard)).then_some(shard)
     }
+}
+
+fn is_at(place: &(Arc<OwnKind>, String), own: &OwnKind, name: &str) -> bool {
+    place.0.kind == own.kind && place.1 == name
 }
 
 fn count(write: &Write, written: &kube::Result<Written>) {
