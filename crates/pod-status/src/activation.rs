@@ -24,6 +24,7 @@
 /// assert!(!slots.may_serve());
 /// assert_eq!(slots.activated(2), Some(2), "enforce generation 2 from now on, then report it");
 /// assert!(slots.may_serve());
+/// assert_eq!(slots.staged_at_once(3), Some(3), "generation 3 loosens the policy: no pod waits for another");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Activation {

@@ -49,11 +49,7 @@ impl ReportKind {
 
 /// Returns the rules of a ClusterRole that let the aggregator read these kinds of parents and write their statuses.
 pub fn parent_rules<'a>(parents: impl IntoIterator<Item = &'a ApiResource>) -> Vec<PolicyRule> {
-    let rules = |resource: &ApiResource| {
-        let status = format!("{}/status", resource.plural);
-        [rule(&resource.group, &resource.plural, &["get"]), rule(&resource.group, &status, &["patch"])]
-    };
-    parents.into_iter().flat_map(rules).collect()
+    with_status(parents, "get")
 }
 
 /// Returns the rules of a Role in the pods' namespace for a process that reports or reads these kinds of Gatekeeper's.
@@ -67,9 +63,14 @@ pub fn per_parent_rules<'a>(kinds: impl IntoIterator<Item = &'a PodStatusKind>) 
 
 /// Returns the rules of a ClusterRole for a process that applies its entries to these kinds of parents itself.
 pub fn direct_rules<'a>(parents: impl IntoIterator<Item = &'a ApiResource>) -> Vec<PolicyRule> {
+    with_status(parents, "list")
+}
+
+/// Rules to read the parents by `verb`, and to write their statuses.
+fn with_status<'a>(parents: impl IntoIterator<Item = &'a ApiResource>, verb: &str) -> Vec<PolicyRule> {
     let rules = |resource: &ApiResource| {
         let status = format!("{}/status", resource.plural);
-        [rule(&resource.group, &resource.plural, &["list"]), rule(&resource.group, &status, &["patch"])]
+        [rule(&resource.group, &resource.plural, &[verb]), rule(&resource.group, &status, &["patch"])]
     };
     parents.into_iter().flat_map(rules).collect()
 }
@@ -227,5 +228,33 @@ fn schema() -> JSONSchemaProps {
     JSONSchemaProps {
         description: Some("The outcomes of one pod. Written by that pod alone.".to_owned()),
         ..object(&["pod", "shard"], fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each resource with its verbs.
+    fn rights(rules: &[PolicyRule]) -> Vec<String> {
+        let name = |rule: &PolicyRule| rule.resources.iter().flatten().cloned().collect::<String>();
+        rules.iter().map(|rule| format!("{}: {}", name(rule), rule.verbs.join(" "))).collect()
+    }
+
+    #[test]
+    fn the_rights_are_those_of_the_guide() {
+        let kind = ReportKind::default();
+        let policy = kind.api_resource();
+        assert_eq!(
+            rights(&kind.namespace_rules()),
+            [
+                "podreports: get list watch create patch delete",
+                "pods: get list watch",
+                "leases: get create update"
+            ]
+        );
+        assert_eq!(rights(&kind.strict_rules()), ["activationepochs: get create update"]);
+        assert_eq!(rights(&parent_rules([&policy])), ["podreports: get", "podreports/status: patch"]);
+        assert_eq!(rights(&direct_rules([&policy])), ["podreports: list", "podreports/status: patch"]);
     }
 }
