@@ -1,4 +1,4 @@
-//! Expansions and refusals. That a bad path does not compile is shown by the examples of the crate's page.
+//! Expansions and refusals. That a bad path does not compile is tested in `duck-types`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use super::*;

@@ -36,6 +36,8 @@
 
 mod conform;
 pub mod contract;
+#[cfg(doctest)]
+mod derive;
 mod diff;
 mod duck;
 mod edit;

@@ -198,7 +198,8 @@ impl Builder {
     /// asked only while the stream is polled, so [`EventKind::Status`](crate::EventKind::Status) shows each interruption
     /// before the end of it.
     ///
-    /// ```
+    #[cfg_attr(feature = "test-util", doc = "```")]
+    #[cfg_attr(not(feature = "test-util"), doc = "```ignore")]
     /// # use futures::StreamExt;
     /// # use watch_manager::{EventKind, GroupVersionKind, Interest, WatchManager, testing::FakeApi};
     /// # #[tokio::main(flavor = "current_thread")]

@@ -3,7 +3,8 @@
 //!
 //! `kube::runtime::Controller` has one kind, and its triggers are fixed when it starts.
 //!
-//! ```
+#![cfg_attr(feature = "test-util", doc = "```")]
+#![cfg_attr(not(feature = "test-util"), doc = "```ignore")]
 //! # use futures::StreamExt;
 //! # use watch_manager::{reconcile_kinds, testing::FakeApi, GroupVersionKind, ReconcileConfig, WatchManager};
 //! # #[tokio::main(flavor = "current_thread")]

@@ -36,7 +36,6 @@ pub struct Package {
 #[derive(Clone, Debug, Deserialize)]
 struct Dependency {
     name: String,
-    kind: Option<String>,
     path: Option<PathBuf>,
 }
 
@@ -79,15 +78,16 @@ impl Metadata {
     }
 }
 
-/// The dependencies between packages of ours that are not allowed.
+/// The dependencies between packages of ours that are not allowed. One of a package on itself, to switch features on for its
+/// tests, is not: `cargo package` leaves it out, and the tests of the published crate do not compile.
 #[must_use]
 pub fn manifest_edges(metadata: &Metadata) -> Vec<Diagnostic> {
     let edges =
         metadata.ours().flat_map(|package| package.dependencies.iter().map(move |used| (package, used)));
     let ours = edges.filter(|(_, used)| used.path.is_some());
     let refused = ours.filter(|(package, used)| {
-        let is_test = used.kind.as_deref() == Some("dev");
-        !package_dependencies::may_use(&metadata.folder(package), &package.name, &used.name, is_test)
+        used.name == package.name
+            || !package_dependencies::may_use(&metadata.folder(package), &package.name, &used.name)
     });
     refused
         .map(|(package, used)| {
@@ -151,9 +151,8 @@ mod tests {
         Metadata::parse(&json!({"workspace_root": "/w", "packages": packages}).to_string()).unwrap()
     }
 
-    fn package(folder: &str, name: &str, dependencies: &[(&str, Option<&str>)]) -> Value {
-        let of_ours =
-            |(name, kind): &(&str, Option<&str>)| json!({"name": name, "kind": kind, "path": "/w/x"});
+    fn package(folder: &str, name: &str, dependencies: &[&str]) -> Value {
+        let of_ours = |name: &&str| json!({"name": name, "path": "/w/x"});
         let dependencies: Vec<_> = dependencies.iter().map(of_ours).collect();
         let manifest = format!("/w/{folder}/Cargo.toml");
         json!({"name": name, "manifest_path": manifest, "rust_version": "1.89", "dependencies": dependencies})
@@ -166,11 +165,8 @@ mod tests {
 
     #[test]
     fn a_dependency_has_to_be_allowed() {
-        let framework = package(
-            "crates/constraint-framework",
-            "constraint-framework",
-            &[("rego-compat", None), ("duck-types", None)],
-        );
+        let framework =
+            package("crates/constraint-framework", "constraint-framework", &["rego-compat", "duck-types"]);
         let found = manifest_edges(&metadata(&[framework]));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].path, "crates/constraint-framework/Cargo.toml");
@@ -178,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn a_package_may_switch_on_its_own_test_features() {
-        let with_itself = package("crates/watch-manager", "watch-manager", &[("watch-manager", Some("dev"))]);
-        assert_eq!(manifest_edges(&metadata(&[with_itself])), []);
+    fn a_package_does_not_depend_on_itself() {
+        let with_itself = package("crates/watch-manager", "watch-manager", &["watch-manager"]);
+        assert_eq!(manifest_edges(&metadata(&[with_itself])).len(), 1);
     }
 
     #[test]
     fn a_package_from_outside_is_not_judged() {
-        let outside = json!({"name": "serde", "kind": null, "path": null});
+        let outside = json!({"name": "serde", "path": null});
         let mut package = package("crates/schema-merge", "schema-merge", &[]);
         package["dependencies"] = json!([outside]);
         assert_eq!(manifest_edges(&metadata(&[package])), []);

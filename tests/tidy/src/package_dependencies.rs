@@ -28,13 +28,10 @@ fn open_to(package_folder: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Returns true if the package in a folder may depend on a package of ours. A package may name itself, to switch its
-/// own test features on. Tests of a crate get nothing more, so that they run from the published crate.
-pub(crate) fn may_use(folder: &str, package: &str, used: &str, is_test: bool) -> bool {
-    let Some(allowed) = open_to(folder) else { return true };
-    // The examples of a derive macro need the crate it is for.
-    let own_crate = package.strip_suffix("-derive") == Some(used);
-    allowed.contains(&used) || used == package || (is_test && own_crate)
+/// Returns true if the package in a folder may use a package of ours: also itself, as a program uses its library. Tests of a
+/// crate get nothing more, so that they run from the published crate.
+pub(crate) fn may_use(folder: &str, package: &str, used: &str) -> bool {
+    open_to(folder).is_none_or(|allowed| allowed.contains(&used) || used == package)
 }
 
 /// The paths in a file that lead to packages of ours that are not allowed. `ours` are package names.
@@ -48,7 +45,7 @@ pub fn package_edges(source: &Source, ours: &BTreeSet<String>) -> Vec<Diagnostic
         Edge::Outside { path, line } => Some((path.first()?.replace('_', "-"), line)),
         Edge::Inside { .. } => None,
     });
-    let refused = leads_out.filter(|(used, _)| ours.contains(used) && !may_use(folder, package, used, false));
+    let refused = leads_out.filter(|(used, _)| ours.contains(used) && !may_use(folder, package, used));
     refused.map(|(used, line)| diagnostic(source.path(), line, package, &used)).collect()
 }
 
@@ -108,11 +105,11 @@ mod tests {
     #[test]
     fn tests_of_a_crate_get_nothing_more() {
         for used in ["control-plane", "go-program"] {
-            assert!(!may_use("crates/pod-status", "pod-status", used, true), "{used}");
-            assert!(may_use("tests/pod-status", "pod-status-tests", used, true), "{used}");
+            assert!(!may_use("crates/pod-status", "pod-status", used), "{used}");
+            assert!(may_use("tests/pod-status", "pod-status-tests", used), "{used}");
         }
-        assert!(!may_use("crates/pod-status", "pod-status", "watch-manager", true));
-        assert!(may_use("crates/duck-types-derive", "duck-types-derive", "duck-types", true));
-        assert!(!may_use("crates/duck-types-derive", "duck-types-derive", "duck-types", false));
+        assert!(!may_use("crates/pod-status", "pod-status", "watch-manager"));
+        assert!(may_use("crates/duck-types", "duck-types", "duck-types-derive"));
+        assert!(!may_use("crates/duck-types-derive", "duck-types-derive", "duck-types"));
     }
 }
