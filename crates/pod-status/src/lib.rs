@@ -34,6 +34,8 @@
 //! | [`lead`] | runs any work in one process at a time, under a Lease |
 //! | [`sim`] | predicts availability and time to enforcement |
 //!
+//! The [`guide`] explains how to use them together, and what is guaranteed.
+//!
 //! Not here: the meaning of the objects. The host chooses the layout of a kind's status ([`Shape`]).
 
 mod acknowledgements;
@@ -126,7 +128,6 @@ pub use strict_rollout::{Compiled, Schedule, UndecidedError};
 pub use vote::{Parent, Reported};
 pub use watermark::{HighWaterMark, HighWaterMarks, Waiting};
 
-/// The program of the README is compiled.
-#[cfg(doctest)]
+#[cfg(doc)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+pub mod guide {}

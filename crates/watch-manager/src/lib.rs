@@ -1,7 +1,8 @@
 //! Watches the union of what its registrars ask for; kinds come and go at run time, with one watch and one
 //! store per kind.
 //!
-//! ```
+#![cfg_attr(feature = "test-util", doc = "```")]
+#![cfg_attr(not(feature = "test-util"), doc = "```ignore")]
 //! # use watch_manager::{testing::FakeApi, CancellationToken, EventKind, WatchManager};
 //! # use kube::core::GroupVersionKind;
 //! # #[tokio::main(flavor = "current_thread")]
@@ -48,6 +49,8 @@
 //! | `controller` | `controller`: drives a `kube::runtime::Controller` without a second watch or copy |
 //! | `metrics` | counters and gauges through the `metrics` facade |
 //! | `test-util` | `testing::FakeApi`, an API server in memory, also as a `kube::Client` |
+//!
+//! The `guide` explains what is guaranteed, and how to ask, read, test and measure.
 //!
 //! It writes nothing, keeps no finalizers, and makes no decision about an object.
 
@@ -100,7 +103,7 @@ pub use self::registrar::Registrar;
 pub use self::source::{KubeSource, Source};
 pub use self::store::StoreHandle;
 
-/// The programs of the README are run.
-#[cfg(all(doctest, feature = "test-util"))]
+// Its programs run as tests, on the server in memory.
+#[cfg(all(doc, any(not(doctest), feature = "test-util")))]
 #[doc = include_str!("../README.md")]
-struct Readme;
+pub mod guide {}

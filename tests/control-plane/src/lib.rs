@@ -39,3 +39,8 @@ pub use component::Component;
 pub use control_plane::ControlPlane;
 pub use error::Error;
 pub use options::Options;
+
+/// The example of the guide compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/control-plane.md")]
+struct Guide;
