@@ -4,6 +4,14 @@
 //! judges by that answers. C: activations never go back. Pods decide by [`Turn`] and [`is_fresh`] of the crate.
 //!
 //! Time passes in ticks. All times are relative to now, which is 0, so that states which differ in nothing else are the same.
+//!
+//! | tick | with a fence of 1 and a lead of 2 | the pod's `from`, `to` | it judges by |
+//! |---|---|---|---|
+//! | 0 | reads: no activation | | 0 |
+//! | 1 | reads: generation 1 is activated, written at 0 at the earliest | 1, 2 | 0 |
+//! | 2 | reads again | 0, 1 | refuses: another pod may have switched, or not |
+//! | 3 | reads again | -1, 0 | 1 |
+//!
 //! `cargo test -p pod-status --lib strict -- --nocapture` prints the number of states.
 
 #![allow(clippy::arithmetic_side_effects)]
@@ -114,6 +122,7 @@ impl Pod {
 
     fn read(&mut self, found: Option<Announced>, rules: &Rules) {
         if let Some(found) = found {
+            // `settled`: every pod has switched, so this one switches at once. The unsafe variants take that for granted.
             let is_trusted = !rules.waits || (!rules.joining_waits && self.read.is_none());
             let announced = Announced { settled: found.settled || is_trusted, ..found };
             let turn = match self.turn {
@@ -121,6 +130,7 @@ impl Pod {
                 Some(turn) if turn.generation == found.generation => turn.seen_again(announced, 0),
                 known => Turn::new(announced, known, self.read, 0, rules.lead),
             };
+            // Without the pause it goes on with the old generation until it switches, when others have switched already.
             let from = if rules.pauses { turn.from } else { turn.from.map(|_| turn.to) };
             self.turn = Some(Turn { from, ..turn });
         }
@@ -191,6 +201,7 @@ impl State {
 
     /// The reports of the pods that are waited for: registered, and not dropped after the lead without a sign of life.
     fn members(&self, rules: &Rules) -> Vec<(i64, i64)> {
+        // With the fence 1 and the lead 2, a pod that read 1 tick ago may still judge; after 2 it refuses, and is dropped.
         let is_member = |pod: &&Pod| {
             let is_registered = matches!(pod.phase, Phase::Registered | Phase::Listed | Phase::Ready);
             is_registered && pod.read.is_none_or(|read| read > -rules.lead)
@@ -259,9 +270,12 @@ impl State {
         let members = self.members(rules);
         let all = |is: &dyn Fn(&(i64, i64)) -> bool| !members.is_empty() && members.iter().all(is);
         let mut plans = Vec::new();
+        // Generation 1 is activated, then settled, and only then is 2 activated: a pod knows two generations at most, the one
+        // before the activation and the activated one.
         let mut is_free = true;
         if let Some(stored) = self.stored.filter(|stored| !stored.settled) {
             is_free = !rules.in_turn;
+            // After two leads every pod that is left has switched: one for the last to read it, one for that read to count.
             if age >= 2 * rules.lead || all(&|reported| reported.1 >= stored.generation) {
                 plans.push(Announced { settled: true, ..stored });
             }
@@ -278,9 +292,12 @@ impl State {
         let mut step = |name: String, change: &dyn Fn(&mut Self)| {
             steps.push(self.step(rules, format!("aggregator {index} {name}"), change));
         };
+        // Two aggregators: one plans generation 2 over 1 and stops; the other activates and settles 2. Then the first may not
+        // write any more, because what it has seen is not what is stored.
         let is_new = known.seen != self.stored;
         if is_new {
             step("looks".into(), &|state| {
+                // The plan was made from what was seen before, so it goes with it.
                 let plan = known.plan.filter(|_| rules.keeps_plan || !rules.precondition);
                 state.aggregators[index] = Aggregator { seen: self.stored, age: 0, plan };
             });
@@ -314,6 +331,7 @@ impl World for State {
 
     fn steps(&self, rules: &Rules) -> Vec<(String, Self)> {
         let mut steps = Vec::new();
+        // Ages stop at the largest that makes a difference: without that there would be a new state with each tick, for ever.
         steps.push(self.step(rules, "tick".into(), |state| {
             state.pods.iter_mut().for_each(|pod| pod.tick(rules));
             for aggregator in &mut state.aggregators {
@@ -333,6 +351,7 @@ impl World for State {
     }
 
     fn violation(&self, rules: &Rules) -> Option<Property> {
+        // S, without the pause: pod 0 switches to 1 at its `to`; pod 1, which read later, judges by 0 until its own, one tick later.
         let judge = || self.pods.iter().filter_map(|pod| pod.judges(rules));
         if judge().any(|generation| generation < self.judged) {
             return Some(Property::S);
