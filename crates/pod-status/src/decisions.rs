@@ -1,8 +1,8 @@
 //! The decisions that are under way: at most a few at a time, one for each parent, and none waits for another.
 //!
 //! A parent that changes while its decision is under way is decided about again afterwards. One that changes while it waits for
-//! its turn is decided about by the new reports: of 10,000 parents the last waits for half a minute, and a pod that has said
-//! meanwhile that it does not enforce it must not be overheard. A parent of which a status claims what a pod contradicts comes
+//! its turn is decided about by the new reports: of 10,000 parents the last waits for half a minute, and a report
+//! that arrives meanwhile must not be missed. A parent of which a status claims what a pod contradicts comes
 //! before all others. A parent whose request fails is left alone for a while; all others go on.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -1,4 +1,4 @@
-//! Work that runs in one process at a time, under a `coordination.k8s.io` Lease.
+//! Leader election under a `coordination.k8s.io` Lease: work that runs in one process at a time.
 //!
 //! Clocks of two machines are never compared. A candidate watches the Lease through its own monotonic
 //! clock: only when the record has not changed for its whole duration does it claim. The holder counts from

@@ -2,7 +2,7 @@
 //! looked at again. No I/O.
 //!
 //! Nothing here decides who is a member: a copy may lag behind, and a member that is missing from the count
-//! makes a false promise. It only says what has been reported.
+//! would make a condition wrong. It only says what has been reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
