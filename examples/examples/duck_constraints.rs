@@ -9,7 +9,7 @@
 
 use std::error::Error;
 
-use duck_types::{Duck, DuckStreamExt, DuckType, Tested};
+use duck_types::{Duck, DuckStreamExt, DuckType, PatchPrecondition};
 use futures::{StreamExt, stream};
 use kube::ResourceExt;
 use kube::core::DynamicObject;
@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let diff = owners.edit(|policy| policy.enforcement_action = deny())?;
     // With a client: `owners.apply(&api, Write::Json { … }, |policy| …).await?`.
     let mut stored = serde_json::to_value(&owners)?;
-    for request in diff.json(Tested::Version)? {
+    for request in diff.json(PatchPrecondition::Version)? {
         let patch: json_patch::Patch = serde_json::from_value(request.body()?)?;
         json_patch::patch(&mut stored, &patch)?;
     }

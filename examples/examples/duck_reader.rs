@@ -10,7 +10,7 @@
 use std::error::Error;
 
 use duck_types::contract::{FieldSpec, FieldType, check_crd};
-use duck_types::{Duck, DuckError, DuckType, Tested, duck_path};
+use duck_types::{Duck, DuckError, DuckType, PatchPrecondition, duck_path};
 use kube::api::{Api, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
@@ -69,7 +69,7 @@ fn in_memory() -> Result<(), Box<dyn Error>> {
             condition.status = "False".into();
         }
     })?;
-    for request in diff.json(Tested::Version)? {
+    for request in diff.json(PatchPrecondition::Version)? {
         println!("{:?}: {}", request.endpoint, serde_json::to_string_pretty(&request.body()?)?);
     }
 

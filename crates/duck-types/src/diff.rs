@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Endpoint;
 use crate::error::DuckError;
-use crate::patch::{Operations, Tested, merge_patch};
+use crate::patch::{Operations, PatchPrecondition, merge_patch};
 use crate::path::endpoint;
 
 /// The most operations that the API server accepts in a JSON patch.
@@ -61,15 +61,15 @@ impl Identity {
     }
 
     fn name(&self) -> Result<&String, DuckError> {
-        self.name.as_ref().ok_or(DuckError::Anonymous { field: "name" })
+        self.name.as_ref().ok_or(DuckError::MissingIdentity { field: "name" })
     }
 
     fn uid(&self) -> Result<&String, DuckError> {
-        self.uid.as_ref().ok_or(DuckError::Anonymous { field: "uid" })
+        self.uid.as_ref().ok_or(DuckError::MissingIdentity { field: "uid" })
     }
 
     fn version(&self) -> Result<&String, DuckError> {
-        self.version.as_ref().ok_or(DuckError::Anonymous { field: "resourceVersion" })
+        self.version.as_ref().ok_or(DuckError::MissingIdentity { field: "resourceVersion" })
     }
 }
 
@@ -97,7 +97,7 @@ impl DuckDiff {
     ///
     /// # Errors
     ///
-    /// [`DuckError::Anonymous`] for an object without a name.
+    /// [`DuckError::MissingIdentity`] for an object without a name.
     pub fn apply(&self, resource: &ApiResource, manager: &str) -> Result<Vec<DuckPatch>, DuckError> {
         let name = self.identity.name()?;
         let mut metadata = Map::from_iter([("name".to_owned(), json!(name))]);
@@ -123,7 +123,7 @@ impl DuckDiff {
 
     /// Returns the change as JSON patches, one per endpoint that it touches; none if nothing changed.
     ///
-    /// Each first tests the uid, with [`Tested::Version`] the resourceVersion, and then the old value of what it
+    /// Each first tests the uid, with [`PatchPrecondition::Version`] the resourceVersion, and then the old value of what it
     /// replaces or removes: when another client has written in the meantime, the API server refuses the whole patch
     /// (422) and the caller reads again. Fields that the type does not know survive.
     ///
@@ -132,15 +132,15 @@ impl DuckDiff {
     ///
     /// # Errors
     ///
-    /// [`DuckError::Anonymous`] for an object without name, uid or resourceVersion; [`DuckError::Untestable`].
-    pub fn json(&self, tested: Tested) -> Result<Vec<DuckPatch>, DuckError> {
-        self.endpoints().into_iter().map(|endpoint| self.json_part(endpoint, tested)).collect()
+    /// [`DuckError::MissingIdentity`] for an object without name, uid or resourceVersion; [`DuckError::Untestable`].
+    pub fn json(&self, precondition: PatchPrecondition) -> Result<Vec<DuckPatch>, DuckError> {
+        self.endpoints().into_iter().map(|endpoint| self.json_part(endpoint, precondition)).collect()
     }
 
-    fn json_part(&self, endpoint: Endpoint, tested: Tested) -> Result<DuckPatch, DuckError> {
-        let mut operations = self.operations(endpoint, tested, false)?;
+    fn json_part(&self, endpoint: Endpoint, precondition: PatchPrecondition) -> Result<DuckPatch, DuckError> {
+        let mut operations = self.operations(endpoint, precondition, false)?;
         if operations.operations.len() > MOST_OPERATIONS {
-            operations = self.operations(endpoint, tested, true)?;
+            operations = self.operations(endpoint, precondition, true)?;
         }
         match operations.untestable.pop() {
             Some(pointer) => Err(DuckError::Untestable { pointer }),
@@ -151,12 +151,12 @@ impl DuckDiff {
     fn operations(
         &self,
         endpoint: Endpoint,
-        tested: Tested,
+        precondition: PatchPrecondition,
         whole_lists: bool,
     ) -> Result<Operations, DuckError> {
-        let mut operations = Operations::new(tested, whole_lists);
+        let mut operations = Operations::new(precondition, whole_lists);
         operations.test(&["metadata", "uid"], self.identity.uid()?.clone());
-        if tested == Tested::Version {
+        if precondition == PatchPrecondition::Version {
             operations.test(&["metadata", "resourceVersion"], self.identity.version()?.clone());
         }
         operations.members(&part(&self.observed, endpoint), &part(&self.target, endpoint));
@@ -170,7 +170,7 @@ impl DuckDiff {
     ///
     /// # Errors
     ///
-    /// [`DuckError::Anonymous`], and [`DuckError::Unwritable`] for a null, which a merge patch cannot write.
+    /// [`DuckError::MissingIdentity`], and [`DuckError::Unwritable`] for a null, which a merge patch cannot write.
     pub fn merge(&self) -> Result<Vec<DuckPatch>, DuckError> {
         let merge = |endpoint| {
             let unwritable = |at: String| DuckError::Unwritable {

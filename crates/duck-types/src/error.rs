@@ -58,7 +58,7 @@ pub enum DuckError {
     },
     /// The object lacks the identity a patch needs; it was not read from an API server.
     #[error("the object has no metadata.{field}: patch objects that were read from the API server")]
-    Anonymous {
+    MissingIdentity {
         /// The missing metadata field.
         field: &'static str,
     },

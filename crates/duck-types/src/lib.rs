@@ -62,7 +62,7 @@ pub use diff::{DuckDiff, DuckPatch};
 pub use duck::Duck;
 pub use duck_types_derive::DuckType;
 pub use error::{DuckError, PathError};
-pub use patch::{Tested, ValueChange};
+pub use patch::{PatchPrecondition, ValueChange};
 pub use path::{DuckPath, Endpoint};
 pub use projected::Projected;
 #[cfg(feature = "client")]
@@ -70,7 +70,7 @@ pub use send::{ApplyError, FieldConflict, Write};
 pub use stale::StaleError;
 #[cfg(feature = "runtime")]
 pub use stores::{DuckStores, DuckStoresDriver, StoreError};
-pub use stream::{DuckStreamExt, MalformedError, Seen, StreamError, seen};
+pub use stream::{DuckObject, DuckStreamExt, MalformedError, StreamError, read_duck};
 #[cfg(feature = "runtime")]
 pub use tokio_util::sync::CancellationToken;
 pub use view::{view, view_ref};

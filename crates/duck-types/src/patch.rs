@@ -9,7 +9,7 @@ use crate::path::pointer;
 
 /// The facts that a patch tests besides the uid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tested {
+pub enum PatchPrecondition {
     /// The resourceVersion and the old value of each leaf: any other write makes the edit stale.
     #[default]
     Version,
@@ -22,7 +22,7 @@ pub(crate) struct Operations {
     pub(crate) operations: Vec<PatchOperation>,
     /// Pointers to values that had to be tested and cannot be.
     pub(crate) untestable: Vec<String>,
-    tested: Tested,
+    precondition: PatchPrecondition,
     /// A list that changes is replaced, instead of its elements.
     whole_lists: bool,
     at: Vec<String>,
@@ -31,8 +31,8 @@ pub(crate) struct Operations {
 type Members = Map<String, Value>;
 
 impl Operations {
-    pub(crate) fn new(tested: Tested, whole_lists: bool) -> Self {
-        Self { operations: Vec::new(), untestable: Vec::new(), tested, whole_lists, at: Vec::new() }
+    pub(crate) fn new(precondition: PatchPrecondition, whole_lists: bool) -> Self {
+        Self { operations: Vec::new(), untestable: Vec::new(), precondition, whole_lists, at: Vec::new() }
     }
 
     pub(crate) fn test(&mut self, path: &[&str], value: String) {
@@ -62,7 +62,7 @@ impl Operations {
             self.below(name.clone(), |all| match before.get(name) {
                 Some(old) => all.difference(old, value),
                 None => {
-                    if all.tested == Tested::Leaves {
+                    if all.precondition == PatchPrecondition::Leaves {
                         // The API server's `test` of null passes where there is nothing.
                         all.test_old(&Value::Null);
                     }
@@ -75,7 +75,7 @@ impl Operations {
     /// Elements that are equal at the front and at the back stay; those between are changed in place, then the
     /// rest is removed from the back or added.
     fn elements(&mut self, before: &[Value], after: &[Value]) {
-        if self.tested == Tested::Leaves && !self.test_old_list(before) {
+        if self.precondition == PatchPrecondition::Leaves && !self.test_old_list(before) {
             return;
         }
         let front = before.iter().zip(after).take_while(|(old, new)| old == new).count();
@@ -123,7 +123,7 @@ impl Operations {
         if is_testable(old) {
             let (path, value) = (self.path(), old.clone());
             self.operations.push(PatchOperation::Test(TestOperation { path, value }));
-        } else if self.tested == Tested::Leaves {
+        } else if self.precondition == PatchPrecondition::Leaves {
             self.untestable.push(pointer(&self.at));
         }
     }

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::path::pointer;
 use crate::projection::project;
 use crate::view::root;
-use crate::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, Endpoint, StaleError, Tested};
+use crate::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, Endpoint, PatchPrecondition, StaleError};
 
 /// The longest wait for one answer of the API server.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ pub enum Write<'a> {
         /// The field manager.
         manager: &'a str,
         /// The tests in the patch.
-        tested: Tested,
+        precondition: PatchPrecondition,
     },
     /// A merge patch: for simple values.
     Merge {
@@ -156,7 +156,7 @@ impl<T: DuckType + Serialize + PartialEq> Duck<T> {
     pub async fn send(&self, api: &Api<Self>, write: Write<'_>, diff: &DuckDiff) -> Result<Self, ApplyError> {
         let patches = match write {
             Write::Apply { resource, manager } => whole(diff.apply(resource, manager)?),
-            Write::Json { manager, tested } => managed(diff.json(tested)?, manager),
+            Write::Json { manager, precondition } => managed(diff.json(precondition)?, manager),
             Write::Merge { manager } => managed(diff.merge()?, manager),
         };
         let mut stored = self.clone();

@@ -10,7 +10,7 @@ use crate::{Duck, DuckError, DuckType};
 /// An object of a stream with its duck.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Seen<T> {
+pub struct DuckObject<T> {
     /// The duck.
     pub view: T,
     /// The object it was read from, for edits.
@@ -76,10 +76,10 @@ impl<E: std::error::Error + 'static> std::error::Error for StreamError<E> {
 /// # Errors
 ///
 /// [`MalformedError`], with the name of the object.
-pub fn seen<T: DuckType>(object: DynamicObject) -> Result<Seen<T>, Box<MalformedError>> {
+pub fn read_duck<T: DuckType>(object: DynamicObject) -> Result<DuckObject<T>, Box<MalformedError>> {
     let object = Duck::<T>::from(object);
     match object.view() {
-        Ok(view) => Ok(Seen { view, object }),
+        Ok(view) => Ok(DuckObject { view, object }),
         Err(error) => {
             let object = object.into_object();
             Err(Box::new(MalformedError {
@@ -98,9 +98,9 @@ pub fn seen<T: DuckType>(object: DynamicObject) -> Result<Seen<T>, Box<Malformed
 /// malformed object among N gives N − 1 ducks and one error that names it.
 pub trait DuckStreamExt<E>: Stream<Item = Result<DynamicObject, E>> + Sized {
     /// Reads the duck `T` of each object.
-    fn ducks<T: DuckType>(self) -> impl Stream<Item = Result<Seen<T>, StreamError<E>>> {
+    fn ducks<T: DuckType>(self) -> impl Stream<Item = Result<DuckObject<T>, StreamError<E>>> {
         self.map(|object| match object {
-            Ok(object) => seen(object).map_err(StreamError::Malformed),
+            Ok(object) => read_duck(object).map_err(StreamError::Malformed),
             Err(error) => Err(StreamError::Source(error)),
         })
     }

@@ -2,7 +2,7 @@
 //! the very generation it names. Beside them is `Reconciling` or `Stalled` while `Ready` is not true, see [`progress`].
 //!
 //! `Ingested` speaks of all members now. `Enforced` speaks of all pods that serve, and once proven for a
-//! generation it stays until a pod reports otherwise. That is not a lie about a pod that joins: it registered
+//! generation it stays until a pod reports otherwise. This holds for a joining pod, too: it registered
 //! after the members of the proof were listed, so it lists the parents later, finds this generation or a newer
 //! one, and does not serve before it has ingested it (see [`crate::ReadinessTracker`]).
 
@@ -56,9 +56,9 @@ fn ingested(generation: i64, votes: &[Vote<'_>]) -> Answer {
     if votes.is_empty() {
         return Answer::unknown("NoPods", "no pod has registered".to_owned());
     }
-    let (heard, waiting): (Vec<&Vote<'_>>, Vec<&Vote<'_>>) =
+    let (reported, waiting): (Vec<&Vote<'_>>, Vec<&Vote<'_>>) =
         votes.iter().partition(|vote| vote.is_about(generation));
-    let failed: Vec<&Vote<'_>> = heard.iter().copied().filter(|vote| !vote.is_clean()).collect();
+    let failed: Vec<&Vote<'_>> = reported.iter().copied().filter(|vote| !vote.is_clean()).collect();
     let is_retried = |vote: &&Vote<'_>| {
         vote.entry.is_some_and(|entry| entry.errors.iter().all(|error| error.class == ErrorClass::Transient))
     };
@@ -72,13 +72,13 @@ fn ingested(generation: i64, votes: &[Vote<'_>]) -> Answer {
     if !waiting.is_empty() {
         let message = format!(
             "{} of {} pods have ingested generation {generation}; waiting for {}",
-            heard.len(),
+            reported.len(),
             votes.len(),
             listed(&waiting)
         );
         return Answer::unknown("WaitingForPods", message);
     }
-    Answer::yes("IngestedByAllPods", format!("{} of {} pods", heard.len(), votes.len()))
+    Answer::yes("IngestedByAllPods", format!("{} of {} pods", reported.len(), votes.len()))
 }
 
 fn enforced(
@@ -116,7 +116,7 @@ fn proof(
     }
     let idle: Vec<&Vote<'_>> =
         enforcing.iter().copied().filter(|vote| !vote.is_enforced(shape, generation)).collect();
-    if !idle.is_empty() && idle.iter().all(|vote| vote.says(shape.nothing_to_enforce.as_ref())) {
+    if !idle.is_empty() && idle.iter().all(|vote| vote.states(shape.nothing_to_enforce.as_ref())) {
         let message = idle_reason(shape, &idle).unwrap_or_else(|| "it asks nothing of the pods".to_owned());
         return Answer::no(NOTHING_TO_ENFORCE, message);
     }
@@ -160,7 +160,7 @@ fn is_contradicted(shape: &Shape, generation: i64, enforcing: &[&Vote<'_>]) -> b
 fn is_idle_until_changed(shape: &Shape, generation: i64, votes: &[Vote<'_>], ready: &Answer) -> bool {
     let is_idle = |vote: &&Vote<'_>| vote.can_enforce(shape) && !vote.is_enforced(shape, generation);
     ready.reason == NOT_ENFORCING
-        && votes.iter().filter(is_idle).any(|vote| vote.says(shape.idle_until_changed.as_ref()))
+        && votes.iter().filter(is_idle).any(|vote| vote.states(shape.idle_until_changed.as_ref()))
 }
 
 /// The stored proof for this generation, if this aggregator or a predecessor has written it.

@@ -31,7 +31,7 @@
 //! | [`MissingSemantics`] | states for each kind whether a pod may go on without an object of it |
 //! | [`ReadinessTracker`] | tracks whether everything that existed at the start has been ingested |
 //! | [`LiveRuns`] | reports whether the process that wrote an object is still alive |
-//! | [`lead`] | runs any work in one process at a time, under a Lease |
+//! | [`lead`] | leader election: runs any work in one process at a time, under a Lease |
 //! | [`sim`] | predicts availability and time to enforcement |
 //!
 //! The [`guide`] explains how to use them together, and what is guaranteed.

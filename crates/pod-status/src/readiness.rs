@@ -5,7 +5,7 @@
 //! views cannot disagree. `expectations` holds the rules, without locks; this file is the handle.
 //!
 //! It fails closed: what cannot be listed or ingested keeps the pod from serving until it can, or is gone. A
-//! [`Policy`] may give up on permanent failures instead, and [`ReadinessTracker::given_up`] names them.
+//! [`GiveUpPolicy`] may give up on permanent failures instead, and [`ReadinessTracker::given_up`] names them.
 //!
 //! Once ready, always ready: this is about the start, not about lag later on.
 
@@ -57,14 +57,14 @@ pub enum OnError {
 /// failures always do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Policy {
+pub struct GiveUpPolicy {
     /// The treatment of an object whose ingestion fails permanently.
     pub permanent: OnError,
     /// The treatment of a kind that can permanently not be listed.
     pub unlistable: OnError,
 }
 
-impl Policy {
+impl GiveUpPolicy {
     /// Sets the treatment of objects whose ingestion fails permanently.
     #[must_use]
     pub fn permanent(mut self, on_error: OnError) -> Self {
@@ -148,9 +148,9 @@ impl fmt::Display for Missing {
 /// The objects that the pod still has to ingest before it may serve. Clones are the same tracker.
 ///
 /// ```
-/// # use pod_status::{ParentKey, ParentRef, ReadinessTracker, readiness::Policy};
+/// # use pod_status::{ParentKey, ParentRef, ReadinessTracker, readiness::GiveUpPolicy};
 /// # let key = ParentKey::new(ParentRef::new("", "T", "t"), "u");
-/// let tracker = ReadinessTracker::new(Policy::default());
+/// let tracker = ReadinessTracker::new(GiveUpPolicy::default());
 /// let templates = tracker.source("templates");
 /// tracker.seal();
 ///
@@ -201,7 +201,7 @@ impl Inner {
 
 impl ReadinessTracker {
     /// Returns a tracker that waits for its sources to be declared.
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: GiveUpPolicy) -> Self {
         let inner = Inner {
             expectations: Mutex::new(Expectations::new(policy)),
             times: Mutex::default(),
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_caller_that_holds_a_borrow_of_the_readiness_may_ask_what_is_missing() {
-        let tracker = ReadinessTracker::new(Policy::default());
+        let tracker = ReadinessTracker::new(GiveUpPolicy::default());
         let source = tracker.source("pods");
         source.list_begins();
         tracker.seal();

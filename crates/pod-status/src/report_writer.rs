@@ -39,7 +39,7 @@ enum Step {
     End,
 }
 
-pub(crate) struct Driver {
+pub(crate) struct ReportWriter {
     desired: Arc<Mutex<DesiredReports>>,
     requests: watch::Receiver<Request>,
     progress: watch::Sender<Progress>,
@@ -75,7 +75,7 @@ pub(crate) struct Driver {
     acknowledged: bool,
 }
 
-impl Driver {
+impl ReportWriter {
     pub(crate) fn new(
         desired: Arc<Mutex<DesiredReports>>,
         requests: watch::Receiver<Request>,

@@ -24,7 +24,7 @@ use crate::parent::ParentKey;
 use crate::permit::Permit;
 use crate::readiness::{Missing, ReadinessTracker};
 use crate::report::{Member, PodError};
-use crate::report_writer::Driver;
+use crate::report_writer::ReportWriter;
 use crate::reporter_config::ReporterConfig;
 use crate::strict_rollout::{self, Schedule};
 
@@ -43,7 +43,7 @@ pub struct StatusReporter {
 /// The task of a [`StatusReporter`]: the only writer of this run's report objects.
 #[must_use = "nothing is stored unless it is run"]
 pub struct ReporterDriver {
-    driver: Driver,
+    writer: ReportWriter,
     /// Reads the activations of strict rollouts; never ends.
     reads: Option<BoxFuture<'static, ()>>,
     limit: Duration,
@@ -81,12 +81,12 @@ impl StatusReporter {
         let reads =
             config.strict.map(|period| strict_rollout::follow(schedule.clone(), epochs, period).boxed());
         let objects = Objects::new(client, identity, &config, ttl);
-        let driver =
-            Driver::new(desired.clone(), requests, report_progress, objects, permit.clone(), &config);
+        let writer =
+            ReportWriter::new(desired.clone(), requests, report_progress, objects, permit.clone(), &config);
         let limit = config.shutdown_limit;
         let acknowledged_within = config.acknowledged_within;
         let handle = Self { desired, wake: Arc::new(wake), progress, permit, schedule, acknowledged_within };
-        (handle, ReporterDriver { driver, reads, limit, span })
+        (handle, ReporterDriver { writer, reads, limit, span })
     }
 
     /// Reports the outcome of ingesting `generation` of `parent`. Call it *after* the outcome is in force:
@@ -258,10 +258,10 @@ impl ReporterDriver {
     /// - The definition of [`ReporterConfig::kind`] is installed; until it is, the registration is retried.
     /// - No other process runs with the same identity.
     pub fn run(self, shutdown: CancellationToken) -> impl Future<Output = ()> + Send + 'static {
-        let Self { driver, reads, limit, span } = self;
+        let Self { writer, reads, limit, span } = self;
         let work = async move {
             tokio::select! {
-                () = driver.run(shutdown, limit) => {}
+                () = writer.run(shutdown, limit) => {}
                 Some(()) = OptionFuture::from(reads) => {}
             }
         };

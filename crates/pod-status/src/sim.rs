@@ -2,27 +2,27 @@
 //!
 //! A change is enforced when the slowest pod enforces it: the time is the maximum of `N` samples of a single
 //! pod's delay. Not the mean but the tail of that delay decides, because a large `N` samples the tail. Measure
-//! one pod, pass its samples as [`Law::Empirical`], and compare the prediction with what `N` pods did.
+//! one pod, pass its samples as [`Distribution::Empirical`], and compare the prediction with what `N` pods did.
 //!
 //! ```
-//! use pod_status::sim::{Law, Simulation, unavailability};
+//! use pod_status::sim::{Distribution, Simulation, unavailability};
 //!
 //! // The mean of the maximum of N exponential delays is mean · (1 + 1/2 + … + 1/N).
-//! let prediction = Simulation::new(3, Law::Exponential { mean: 0.5 }).run();
+//! let prediction = Simulation::new(3, Distribution::Exponential { mean: 0.5 }).run();
 //! assert!((prediction.mean() - 0.917).abs() < 0.02);
 //! // One pod in a hundred is down; one failure in twenty hits all pods at once.
 //! assert!((unavailability(0.01, 0.05, 3, 1) - 5.0e-4).abs() < 1e-5);
 //! ```
 
+mod distribution;
 mod exposure;
-mod law;
 mod plot;
 
+pub use distribution::{Distribution, ParseDistributionError};
 pub use exposure::{Exposure, leak, unavailability};
-pub use law::{Law, ParseLawError};
 pub use plot::{svg, table};
 
-use law::Random;
+use distribution::Random;
 
 /// A change of one parent, and pods that learn of it. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,13 +31,13 @@ pub struct Simulation {
     /// The number of pods.
     pub pods: u32,
     /// The delay from the write of a parent until one pod enforces it: watch, queue and compilation.
-    pub delay: Law,
+    pub delay: Distribution,
     /// The part of the delay that all pods share in each change, added to `delay`: the write, and a busy API server.
-    pub shared: Law,
+    pub shared: Distribution,
     /// The share of the delay's variation that hits all pods together, such as a stall of the API server.
     pub common: f64,
     /// The delay from the slowest pod's enforcement until the status shows it.
-    pub report: Law,
+    pub report: Distribution,
     /// Requests per second, for the number that is judged by the old generation.
     pub rate: f64,
     /// Changes that are simulated.
@@ -48,14 +48,14 @@ pub struct Simulation {
 
 impl Simulation {
     /// Returns a simulation of `pods` that are independent, 200,000 changes, and a status that is visible at once.
-    pub fn new(pods: u32, delay: Law) -> Self {
-        let shared = Law::Constant(0.0);
+    pub fn new(pods: u32, delay: Distribution) -> Self {
+        let shared = Distribution::Constant(0.0);
         Self {
             pods,
             delay,
             shared,
             common: 0.0,
-            report: Law::Constant(0.0),
+            report: Distribution::Constant(0.0),
             rate: 1.0,
             samples: 200_000,
             seed: 1,
@@ -71,14 +71,14 @@ impl Simulation {
 
     /// Sets the part of the delay that all pods share.
     #[must_use]
-    pub fn shared(mut self, law: Law) -> Self {
-        self.shared = law;
+    pub fn shared(mut self, distribution: Distribution) -> Self {
+        self.shared = distribution;
         self
     }
 
     /// Sets the delay until the status shows it.
     #[must_use]
-    pub fn report(mut self, report: Law) -> Self {
+    pub fn report(mut self, report: Distribution) -> Self {
         self.report = report;
         self
     }
@@ -125,9 +125,9 @@ impl Simulation {
 #[non_exhaustive]
 pub struct SplitDelays {
     /// The mean of each change, less what the pods' own parts make of it.
-    pub shared: Law,
+    pub shared: Distribution,
     /// The distances from the mean.
-    pub own: Law,
+    pub own: Distribution,
 }
 
 impl SplitDelays {
@@ -146,7 +146,8 @@ impl SplitDelays {
         }
         let shared =
             shrunk(&means, mean(&own.iter().map(|own| own * own).collect::<Vec<f64>>()) * mean(&shares));
-        (!own.is_empty()).then_some(Self { shared: Law::Empirical(shared), own: Law::Empirical(own) })
+        (!own.is_empty())
+            .then_some(Self { shared: Distribution::Empirical(shared), own: Distribution::Empirical(own) })
     }
 }
 
@@ -220,7 +221,7 @@ mod tests {
     fn the_maximum_of_exponential_delays_has_its_closed_form() {
         for pods in [1, 3, 5, 10, 20, 60] {
             let harmonic: f64 = (1..=pods).map(|n| 1.0 / f64::from(n)).sum();
-            let prediction = Simulation::new(pods, Law::Exponential { mean: 0.5 }).run();
+            let prediction = Simulation::new(pods, Distribution::Exponential { mean: 0.5 }).run();
             assert!(is_near(prediction.mean(), 0.5 * harmonic, 0.01), "{} pods: {}", pods, prediction.mean());
             for share in [0.5, 0.9, 0.99] {
                 // P(max ≤ t) = (1 − e^(−t/μ))^N, solved for t.
@@ -233,23 +234,24 @@ mod tests {
 
     #[test]
     fn the_tail_decides() {
-        let broken = Law::Uniform { from: 5.0, to: 30.0 };
-        let law = Law::Mixture(vec![(0.98, Law::Exponential { mean: 0.3 }), (0.02, broken)]);
+        let broken = Distribution::Uniform { from: 5.0, to: 30.0 };
+        let distribution =
+            Distribution::Mixture(vec![(0.98, Distribution::Exponential { mean: 0.3 }), (0.02, broken)]);
         let means = [(1, 0.65), (3, 1.55), (10, 3.97), (60, 14.4)];
         for (pods, mean) in means {
-            let prediction = Simulation::new(pods, law.clone()).run();
+            let prediction = Simulation::new(pods, distribution.clone()).run();
             assert!(is_near(prediction.mean(), mean, 0.03), "{pods} pods: {}", prediction.mean());
         }
     }
 
     #[test]
     fn pods_that_stall_together_are_as_slow_as_one() {
-        let law = Law::LogNormal { median: 0.5, sigma: 0.8 };
-        let one = Simulation::new(1, law.clone()).run().mean();
-        let together = Simulation::new(20, law.clone()).common(1.0).run().mean();
+        let distribution = Distribution::LogNormal { median: 0.5, sigma: 0.8 };
+        let one = Simulation::new(1, distribution.clone()).run().mean();
+        let together = Simulation::new(20, distribution.clone()).common(1.0).run().mean();
         assert!(is_near(together, one, 0.02));
         assert!(is_near(one, 0.69, 0.02));
-        assert!(is_near(Simulation::new(20, law).run().mean(), 2.46, 0.02));
+        assert!(is_near(Simulation::new(20, distribution).run().mean(), 2.46, 0.02));
     }
 
     #[test]
@@ -265,7 +267,7 @@ mod tests {
         slowest.sort_by(f64::total_cmp);
         let split = SplitDelays::of(&known).unwrap();
         let prediction = Simulation::new(10, split.own).shared(split.shared).run();
-        let alone = Simulation::new(10, Law::Empirical(known.concat())).run();
+        let alone = Simulation::new(10, Distribution::Empirical(known.concat())).run();
         for share in [0.5, 0.95] {
             let (measured, predicted) = (quantile(&slowest, share), prediction.quantile(share));
             assert!(is_near(predicted, measured, 0.1), "{share}: {predicted} {measured}");
@@ -293,7 +295,7 @@ mod tests {
     #[test]
     fn common_causes_have_their_closed_form() {
         let (common, pods) = (0.2, 5);
-        let prediction = Simulation::new(pods, Law::Exponential { mean: 0.5 }).common(common).run();
+        let prediction = Simulation::new(pods, Distribution::Exponential { mean: 0.5 }).common(common).run();
         for seconds in [0.25f64, 0.5, 1.0, 2.0] {
             let one = 1.0 - (-seconds / 0.5).exp();
             let exact = common * one + (1.0 - common) * one.powf(f64::from(pods));
@@ -304,7 +306,8 @@ mod tests {
     #[test]
     fn a_prediction_repeats_and_follows_measured_samples() {
         let samples: Vec<f64> = (1..=100).map(|n| f64::from(n) / 100.0).collect();
-        let simulation = Simulation::new(3, Law::Empirical(samples)).report(Law::Constant(1.0));
+        let simulation =
+            Simulation::new(3, Distribution::Empirical(samples)).report(Distribution::Constant(1.0));
         let prediction = simulation.run();
         assert_eq!(prediction, simulation.run());
         assert!(is_near(prediction.quantile(0.5), 0.5f64.powf(1.0 / 3.0), 0.02));

@@ -98,7 +98,7 @@ impl Vote<'_> {
     }
 
     /// Returns true if the detail has this value at its JSON pointer.
-    pub(crate) fn says(&self, statement: Option<&(String, Value)>) -> bool {
+    pub(crate) fn states(&self, statement: Option<&(String, Value)>) -> bool {
         let detail = self.entry.map(|entry| &entry.detail);
         detail.zip(statement).is_some_and(|(detail, (pointer, value))| detail.pointer(pointer) == Some(value))
     }

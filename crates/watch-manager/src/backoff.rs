@@ -3,12 +3,12 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use crate::config::Delays;
+use crate::config::BackoffRange;
 
 /// Growing delays that start over after a success.
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
-    delays: Delays,
+    delays: BackoffRange,
     failures: u32,
     /// State of the generator of the random part (SplitMix64).
     random: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Backoff {
 // === impl Backoff ===
 
 impl Backoff {
-    pub(crate) fn new(delays: Delays, seed: Option<u64>) -> Self {
+    pub(crate) fn new(delays: BackoffRange, seed: Option<u64>) -> Self {
         Self { delays, failures: 0, random: seed.unwrap_or_else(|| RandomState::new().hash_one(0)) }
     }
 
@@ -53,8 +53,8 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    fn delays() -> Delays {
-        Delays { min: Duration::from_secs(1), max: Duration::from_secs(8) }
+    fn delays() -> BackoffRange {
+        BackoffRange { min: Duration::from_secs(1), max: Duration::from_secs(8) }
     }
 
     #[test]

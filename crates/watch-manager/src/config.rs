@@ -35,12 +35,12 @@ pub struct Config {
     pub idle_timeouts: HashMap<GroupVersionKind, Duration>,
     /// Delays after a failed request or a broken watch. Those before a list that follows a watch that the server
     /// rejected grow to 30 s. Default 0.8 s to 5 s.
-    pub retry: Delays,
+    pub retry: BackoffRange,
     /// Delays between discovery requests for a kind that is not served. Default 1 s to 30 s.
-    pub discovery: Delays,
+    pub discovery: BackoffRange,
     /// Delays after the server refused access (403), or offers no watch. The first are short, because a
     /// restarting API server answers 403 until its RBAC cache has synced. Default 1 s to 5 min.
-    pub refused: Delays,
+    pub refused: BackoffRange,
     /// Bound on discovery requests, first pages and watch requests of one watch, whatever the server answers.
     /// Default: bursts of 20, then one per second.
     pub requests: RateLimit,
@@ -68,7 +68,7 @@ pub struct Config {
 /// that many clients that were cut off together do not return together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Delays {
+pub struct BackoffRange {
     /// The first delay.
     pub min: Duration,
     /// The longest delay, before the random part.
@@ -85,10 +85,10 @@ pub struct RateLimit {
     pub interval: Duration,
 }
 
-// === impl Delays ===
+// === impl BackoffRange ===
 
-impl Delays {
-    /// Delays from `min` to `max`.
+impl BackoffRange {
+    /// Creates a range from `min` to `max`.
     pub const fn new(min: Duration, max: Duration) -> Self {
         Self { min, max }
     }
@@ -159,9 +159,9 @@ impl Default for Config {
             watch_timeout: Duration::from_secs(290),
             idle_timeout: Duration::from_secs(75),
             idle_timeouts: HashMap::new(),
-            retry: Delays::new(Duration::from_millis(800), Duration::from_secs(5)),
-            discovery: Delays::new(Duration::from_secs(1), Duration::from_secs(30)),
-            refused: Delays::new(Duration::from_secs(1), Duration::from_secs(300)),
+            retry: BackoffRange::new(Duration::from_millis(800), Duration::from_secs(5)),
+            discovery: BackoffRange::new(Duration::from_secs(1), Duration::from_secs(30)),
+            refused: BackoffRange::new(Duration::from_secs(1), Duration::from_secs(300)),
             requests: RateLimit::new(20, Duration::from_secs(1)),
             pages: RateLimit::new(200, Duration::from_millis(20)),
             keep_managed_fields: false,

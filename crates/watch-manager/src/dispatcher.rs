@@ -8,7 +8,7 @@
 //! Worked example, with portions of one object. Registrar `a` follows a kind and has read everything; the store holds `x@1` (version 1
 //! of `x`) and `y@2`. Registrar `b` joins late, and reads nothing until the end. Each row is one command:
 //!
-//! | command | store afterwards | queued for `a` | inbox of `b` afterwards |
+//! | command | store afterwards | queued for `a` | backlog of `b` afterwards |
 //! |---|---|---|---|
 //! | `Assign(b)`: the first portion | `x@1 y@2` | | `x@1` |
 //! | `Step(Applied(x@3))` | `x@3 y@2` | apply `x@3` | `x@3`: the queued object is replaced |
@@ -21,8 +21,8 @@
 //!
 //! Consumers run on other threads meanwhile. A step changes the store and releases its lock before it queues anything: a consumer
 //! that is given `x@3` finds `x@3` or a later form in the store, never `x@1`. Locks are taken in the order control, list of stores,
-//! store, inbox (`Replay` holds the store's while it fills an inbox), and the calls of handles hold one at a time. So the driver
-//! never waits for an inbox whose reader waits for the driver's lock of the store.
+//! store, backlog (`Replay` holds the store's while it fills a backlog), and the calls of handles hold one at a time. So the driver
+//! never waits for a backlog whose reader waits for the driver's lock of the store.
 
 mod kind;
 mod watch;

@@ -35,7 +35,7 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[error("the {} {key} does not have the shape of the type that it is read as", gvk.kind)]
-pub struct OtherShapeError {
+pub struct ObjectDecodeError {
     /// The kind, as it was asked for.
     pub gvk: Arc<GroupVersionKind>,
     /// The object.

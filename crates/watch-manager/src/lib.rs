@@ -90,8 +90,8 @@ pub use kube::core::GroupVersionKind;
 pub use tokio_util::sync::CancellationToken;
 
 pub use self::backlog::{BacklogStats, Replaced};
-pub use self::config::{Config, Delays, RateLimit};
-pub use self::error::{Error, NotReadyError, OtherShapeError};
+pub use self::config::{BackoffRange, Config, RateLimit};
+pub use self::error::{Error, NotReadyError, ObjectDecodeError};
 pub use self::event::{EventKind, GvkStatus, KindStatus, Verb, WatchEvent};
 pub use self::handle::WatchHandle;
 pub use self::interest::{Interest, Scope, Selection};

@@ -43,7 +43,7 @@ use kube::core::GroupVersionKind;
 use tokio::time::{Instant, sleep_until};
 
 use self::work_queue::WorkQueue;
-use crate::config::{Delays, FOREVER};
+use crate::config::{BackoffRange, FOREVER};
 use crate::event::{EventKind, WatchEvent};
 use crate::intents::Epoch;
 use crate::object::{ObjectKey, WatchedObject};
@@ -69,7 +69,7 @@ pub struct ReconcileConfig {
     /// Reconciliations under way at once; at least one. Default 16.
     pub concurrency: usize,
     /// The delays after a failure, for each object. Default 1 s growing to 5 min.
-    pub retry: Delays,
+    pub retry: BackoffRange,
 }
 
 /// The end of a reconciliation.
@@ -87,7 +87,7 @@ pub struct Reconciled<E> {
 
 impl Default for ReconcileConfig {
     fn default() -> Self {
-        let retry = Delays { min: Duration::from_secs(1), max: Duration::from_secs(300) };
+        let retry = BackoffRange { min: Duration::from_secs(1), max: Duration::from_secs(300) };
         Self { debounce: Duration::ZERO, concurrency: 16, retry }
     }
 }

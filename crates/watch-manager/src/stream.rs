@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt, stream};
 use serde::de::DeserializeOwned;
 
-use crate::error::OtherShapeError;
+use crate::error::ObjectDecodeError;
 use crate::event::{EventKind, GvkStatus, WatchEvent};
 use crate::intents::Gvk;
 use crate::object::ObjectKey;
@@ -54,7 +54,7 @@ pub trait WatchEventStreamExt: Stream<Item = WatchEvent> + Sized {
 
     /// Reads the objects as `K`. An object that does not have the shape of `K` is an error that names it, after which the
     /// stream goes on.
-    fn typed<K: DeserializeOwned>(self) -> impl Stream<Item = Result<TypedEvent<K>, OtherShapeError>> {
+    fn typed<K: DeserializeOwned>(self) -> impl Stream<Item = Result<TypedEvent<K>, ObjectDecodeError>> {
         let mut epochs = Epochs::default();
         self.flat_map(move |event| {
             let restarted = epochs.restarts(&event).then_some(Ok(TypedEvent::Restarted));
@@ -110,7 +110,7 @@ impl Epochs {
     }
 }
 
-fn typed<K: DeserializeOwned>(event: &WatchEvent) -> Result<TypedEvent<K>, OtherShapeError> {
+fn typed<K: DeserializeOwned>(event: &WatchEvent) -> Result<TypedEvent<K>, ObjectDecodeError> {
     Ok(match &event.kind {
         EventKind::Applied(object) => TypedEvent::Applied(read(&event.gvk, object, false)?),
         EventKind::Deleted(object) => TypedEvent::Deleted(read(&event.gvk, object, true)?),
@@ -121,8 +121,13 @@ fn typed<K: DeserializeOwned>(event: &WatchEvent) -> Result<TypedEvent<K>, Other
 }
 
 /// The object as a `K`.
-fn read<K: DeserializeOwned>(gvk: &Gvk, object: &WatchedObject, deleted: bool) -> Result<K, OtherShapeError> {
-    let other = |source| OtherShapeError { gvk: Arc::clone(gvk), key: object.key().clone(), deleted, source };
+fn read<K: DeserializeOwned>(
+    gvk: &Gvk,
+    object: &WatchedObject,
+    deleted: bool,
+) -> Result<K, ObjectDecodeError> {
+    let other =
+        |source| ObjectDecodeError { gvk: Arc::clone(gvk), key: object.key().clone(), deleted, source };
     object.parse().map_err(other)
 }
 

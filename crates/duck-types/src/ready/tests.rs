@@ -5,7 +5,7 @@ use kube::core::params::Patch;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Duck, DuckType, Tested};
+use crate::{Duck, DuckType, PatchPrecondition};
 
 fn object<T>(rest: Value) -> Duck<T> {
     let mut object = json!({
@@ -24,7 +24,7 @@ fn object<T>(rest: Value) -> Duck<T> {
 /// The object after an edit, by its JSON patches.
 fn edited<T: DuckType + serde::Serialize + PartialEq>(duck: &Duck<T>, change: impl FnOnce(&mut T)) -> Value {
     let mut object = serde_json::to_value(duck).unwrap();
-    for patch in duck.edit(change).unwrap().json(Tested::Version).unwrap() {
+    for patch in duck.edit(change).unwrap().json(PatchPrecondition::Version).unwrap() {
         let Patch::Json(patch) = patch.patch else { unreachable!() };
         json_patch::patch(&mut object, &patch).unwrap();
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use duck_types::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, Endpoint, StaleError, Tested};
+use duck_types::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, Endpoint, PatchPrecondition, StaleError};
 use kube::core::params::Patch;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, ObjectList};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -96,7 +96,7 @@ fn duck<T>(rest: Value) -> Duck<T> {
 /// The operations of the only patch.
 #[track_caller]
 fn operations(diff: &DuckDiff) -> Value {
-    let patches = diff.json(Tested::Version).unwrap();
+    let patches = diff.json(PatchPrecondition::Version).unwrap();
     let [DuckPatch { patch: Patch::Json(patch), .. }] = patches.as_slice() else { panic!("{patches:?}") };
     serde_json::to_value(patch).unwrap()
 }
@@ -110,7 +110,7 @@ fn body(patch: &DuckPatch) -> &Value {
 
 fn applied<T>(object: &Value, diff: &DuckDiff) -> Duck<T> {
     let mut object = object.clone();
-    for patch in diff.json(Tested::Version).unwrap() {
+    for patch in diff.json(PatchPrecondition::Version).unwrap() {
         let Patch::Json(patch) = patch.patch else { unreachable!() };
         json_patch::patch(&mut object, &patch).unwrap();
     }
@@ -224,14 +224,14 @@ fn a_patch_tests_identity_version_and_old_leaf() {
 fn without_the_version_lists_are_tested_as_a_whole() {
     let list = |list: Value| duck::<Observed>(json!({"status": {"observed": {"l": list}}}));
     let edit = |observed: &mut Observed| drop(observed.0.insert("l".into(), json!([3])));
-    let patches = list(json!([1, 2])).edit(edit).unwrap().json(Tested::Leaves).unwrap();
+    let patches = list(json!([1, 2])).edit(edit).unwrap().json(PatchPrecondition::Leaves).unwrap();
     let Patch::Json(patch) = &patches[0].patch else { unreachable!() };
     let patch = serde_json::to_value(patch).unwrap();
     assert_eq!(patch[1], json!({"op": "test", "path": "/status/observed/l", "value": [1, 2]}));
     let floats = list(json!([0.5])).edit(edit).unwrap();
-    assert!(floats.json(Tested::Version).is_ok());
+    assert!(floats.json(PatchPrecondition::Version).is_ok());
     let pointer = "/status/observed/l".to_owned();
-    assert_eq!(floats.json(Tested::Leaves).unwrap_err(), DuckError::Untestable { pointer });
+    assert_eq!(floats.json(PatchPrecondition::Leaves).unwrap_err(), DuckError::Untestable { pointer });
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn the_second_patch_follows_the_first() {
     let diff = sizes.edit(|sizes| (sizes.spec.size, sizes.status.size) = (Some(2), Some(2))).unwrap();
     let mut answer = sizes.into_object();
     answer.metadata.resource_version = Some("8".into());
-    for patch in [diff.json(Tested::Version).unwrap().remove(1), diff.merge().unwrap().remove(1)] {
+    for patch in [diff.json(PatchPrecondition::Version).unwrap().remove(1), diff.merge().unwrap().remove(1)] {
         let followed = format!("{:?}", patch.clone().follow(&answer).patch);
         assert!(followed.contains("\"8\"") && !followed.contains("\"7\""), "{followed}");
     }
@@ -298,8 +298,11 @@ fn objects_that_no_server_has_seen_cannot_be_patched() {
     let object = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"generateName": "x-"}});
     let object: Duck<Observed> = serde_json::from_value(object).unwrap();
     let diff = object.edit_or_default(|observed| drop(observed.0.insert("a".into(), json!(1)))).unwrap();
-    assert_eq!(diff.json(Tested::Version).unwrap_err(), DuckError::Anonymous { field: "uid" });
-    assert_eq!(diff.apply(&resource(), "m").unwrap_err(), DuckError::Anonymous { field: "name" });
+    assert_eq!(
+        diff.json(PatchPrecondition::Version).unwrap_err(),
+        DuckError::MissingIdentity { field: "uid" }
+    );
+    assert_eq!(diff.apply(&resource(), "m").unwrap_err(), DuckError::MissingIdentity { field: "name" });
 }
 
 #[test]
@@ -488,7 +491,9 @@ fn values_that_the_edit_does_not_touch_keep_their_text() {
     // The fraction would be lost in the copy of a list that is written whole.
     let object: Duck<Samples> = duck(json!({"spec": {"duck": before}}));
     let rebuilt = object.edit(|samples| samples.0[1].rate = 0.25).unwrap();
-    let Patch::Json(patch) = &rebuilt.json(Tested::Version).unwrap()[0].patch else { unreachable!() };
+    let Patch::Json(patch) = &rebuilt.json(PatchPrecondition::Version).unwrap()[0].patch else {
+        unreachable!()
+    };
     assert!(!serde_json::to_string(patch).unwrap().contains("seconds"));
 }
 
@@ -519,9 +524,9 @@ fn without_the_version_a_value_that_cannot_be_tested_is_refused() {
         let removed = observed.edit(|observed| drop(observed.0.remove("x"))).unwrap();
         for diff in [replaced, removed] {
             let pointer = "/status/observed/x".to_owned();
-            assert_eq!(diff.json(Tested::Leaves).unwrap_err(), DuckError::Untestable { pointer });
+            assert_eq!(diff.json(PatchPrecondition::Leaves).unwrap_err(), DuckError::Untestable { pointer });
         }
         let beside = observed.edit(|observed| drop(observed.0.insert("y".into(), json!(2)))).unwrap();
-        assert!(beside.json(Tested::Leaves).is_ok());
+        assert!(beside.json(PatchPrecondition::Leaves).is_ok());
     }
 }

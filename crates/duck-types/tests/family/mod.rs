@@ -5,7 +5,7 @@
 mod random;
 mod types;
 
-use duck_types::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, Tested};
+use duck_types::{Duck, DuckDiff, DuckError, DuckPatch, DuckType, PatchPrecondition};
 use kube::core::params::Patch;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ pub fn check<T: Member>(case: &Case<T>) -> Result<(), String> {
     let noop = duck::<T>(&case.object).edit(|_| {}).map_err(|error| format!("no-op edit: {error}"))?;
     let same = duck::<T>(&case.object).edit(|duck| *duck = copy(duck)).map_err(|error| error.to_string())?;
     for diff in [noop, same] {
-        if !diff.is_empty() || !diff.json(Tested::Version).unwrap().is_empty() {
+        if !diff.is_empty() || !diff.json(PatchPrecondition::Version).unwrap().is_empty() {
             return fail("a no-op edit is a patch", format!("{diff:?}"));
         }
     }
@@ -170,13 +170,13 @@ pub fn check<T: Member>(case: &Case<T>) -> Result<(), String> {
         Ok(diff) => diff,
         Err(error) => return fail("cannot be edited", format!("{error} to {:?}", case.edited)),
     };
-    let mut all = vec![("json", diff.json(Tested::Version).unwrap())];
+    let mut all = vec![("json", diff.json(PatchPrecondition::Version).unwrap())];
     match diff.merge() {
         Ok(patches) => all.push(("merge", patches)),
         Err(error) if error.to_string().contains("cannot write the null") => {}
         Err(error) => return fail("has no merge patch", error.to_string()),
     }
-    match diff.json(Tested::Leaves) {
+    match diff.json(PatchPrecondition::Leaves) {
         Ok(patches) => all.push(("leaves", patches)),
         Err(DuckError::Untestable { .. }) => {}
         Err(error) => return fail("has no JSON patch", error.to_string()),
@@ -301,9 +301,9 @@ impl<T: Member> AnyCase for Case<T> {
         let diff = duck::<T>(stored).edit(|duck| *duck = copy(&self.edited));
         let diff = diff.map_err(|error| format!("{}: {error}", T::NAME))?;
         let patches = match kind % 3 {
-            0 => diff.json(Tested::Version),
-            1 => diff.json(Tested::Leaves).or_else(|_| diff.json(Tested::Version)),
-            _ => diff.merge().or_else(|_| diff.json(Tested::Version)),
+            0 => diff.json(PatchPrecondition::Version),
+            1 => diff.json(PatchPrecondition::Leaves).or_else(|_| diff.json(PatchPrecondition::Version)),
+            _ => diff.merge().or_else(|_| diff.json(PatchPrecondition::Version)),
         };
         patches.map_err(|error| error.to_string())
     }

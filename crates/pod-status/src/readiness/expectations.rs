@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ErrorClass, Missing, OnError, Policy};
+use super::{ErrorClass, GiveUpPolicy, Missing, OnError};
 use crate::missing::MissingSemantics;
 use crate::parent::{ParentKey, ParentRef};
 
@@ -11,7 +11,7 @@ pub(super) type SourceId = u64;
 
 #[derive(Debug)]
 pub(super) struct Expectations {
-    policy: Policy,
+    policy: GiveUpPolicy,
     sources: BTreeMap<SourceId, Source>,
     next_id: SourceId,
     sealed: bool,
@@ -140,7 +140,7 @@ impl Source {
 }
 
 impl Expectations {
-    pub(super) fn new(policy: Policy) -> Self {
+    pub(super) fn new(policy: GiveUpPolicy) -> Self {
         Self {
             policy,
             sources: BTreeMap::new(),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 /// The distribution of a delay, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Law {
+pub enum Distribution {
     /// Always this time.
     Constant(f64),
     /// Exponential, without memory, such as the time in a queue.
@@ -28,67 +28,67 @@ pub enum Law {
         to: f64,
     },
     /// One of several, with these weights.
-    Mixture(Vec<(f64, Law)>),
+    Mixture(Vec<(f64, Distribution)>),
     /// Measured samples, each equally likely.
     Empirical(Vec<f64>),
 }
 
-impl Law {
+impl Distribution {
     pub(super) fn sample(&self, random: &mut Random) -> f64 {
         match self {
             Self::Constant(value) => *value,
             Self::Exponential { mean } => -mean * random.uniform().ln(),
             Self::LogNormal { median, sigma } => median * (sigma * random.normal()).exp(),
             Self::Uniform { from, to } => from + (to - from) * random.uniform(),
-            Self::Mixture(laws) => {
-                let total: f64 = laws.iter().map(|(weight, _)| weight).sum();
+            Self::Mixture(parts) => {
+                let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
                 let mut at = random.uniform() * total;
-                for (weight, law) in laws {
+                for (weight, distribution) in parts {
                     at -= weight;
                     if at <= 0.0 {
-                        return law.sample(random);
+                        return distribution.sample(random);
                     }
                 }
-                laws.last().map_or(0.0, |(_, law)| law.sample(random))
+                parts.last().map_or(0.0, |(_, distribution)| distribution.sample(random))
             }
             Self::Empirical(samples) => random.choose(samples),
         }
     }
 }
 
-/// A law that cannot be read.
+/// A distribution that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a law: write constant:S, exp:MEAN, lognormal:MEDIAN,SIGMA or uniform:FROM,TO, or several as 0.98*LAW+0.02*LAW"
+    "`{0}` is not a distribution: write constant:S, exp:MEAN, lognormal:MEDIAN,SIGMA or uniform:FROM,TO, or several as 0.98*DISTRIBUTION+0.02*DISTRIBUTION"
 )]
-pub struct ParseLawError(String);
+pub struct ParseDistributionError(String);
 
-impl FromStr for Law {
-    type Err = ParseLawError;
+impl FromStr for Distribution {
+    type Err = ParseDistributionError;
 
     /// Reads `exp:0.5`, `lognormal:0.5,0.8`, `uniform:5,30`, `constant:1`, or a mixture such as
     /// `0.98*exp:0.3+0.02*uniform:5,30`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = || ParseLawError(text.to_owned());
+        let error = || ParseDistributionError(text.to_owned());
         if !text.contains('*') {
             return simple(text).ok_or_else(error);
         }
         let part = |part: &str| {
-            let (weight, law) = part.split_once('*')?;
-            Some((number(weight)?, simple(law)?))
+            let (weight, distribution) = part.split_once('*')?;
+            Some((number(weight)?, simple(distribution)?))
         };
         text.split('+').map(part).collect::<Option<Vec<_>>>().map(Self::Mixture).ok_or_else(error)
     }
 }
 
-fn simple(text: &str) -> Option<Law> {
+fn simple(text: &str) -> Option<Distribution> {
     let (name, numbers) = text.trim().split_once(':')?;
     let numbers = numbers.split(',').map(number).collect::<Option<Vec<f64>>>()?;
     match (name, numbers.as_slice()) {
-        ("constant", [value]) => Some(Law::Constant(*value)),
-        ("exp", [mean]) => Some(Law::Exponential { mean: *mean }),
-        ("lognormal", [median, sigma]) => Some(Law::LogNormal { median: *median, sigma: *sigma }),
-        ("uniform", [from, to]) if from <= to => Some(Law::Uniform { from: *from, to: *to }),
+        ("constant", [value]) => Some(Distribution::Constant(*value)),
+        ("exp", [mean]) => Some(Distribution::Exponential { mean: *mean }),
+        ("lognormal", [median, sigma]) => Some(Distribution::LogNormal { median: *median, sigma: *sigma }),
+        ("uniform", [from, to]) if from <= to => Some(Distribution::Uniform { from: *from, to: *to }),
         _ => None,
     }
 }
@@ -137,15 +137,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn laws_are_read() {
-        assert_eq!("exp:0.5".parse(), Ok(Law::Exponential { mean: 0.5 }));
-        assert_eq!("lognormal:0.5,0.8".parse(), Ok(Law::LogNormal { median: 0.5, sigma: 0.8 }));
-        let mixture: Law = "0.98*exp:0.3+0.02*uniform:5,30".parse().unwrap();
-        let parts =
-            vec![(0.98, Law::Exponential { mean: 0.3 }), (0.02, Law::Uniform { from: 5.0, to: 30.0 })];
-        assert_eq!(mixture, Law::Mixture(parts));
+    fn distributions_are_read() {
+        assert_eq!("exp:0.5".parse(), Ok(Distribution::Exponential { mean: 0.5 }));
+        assert_eq!("lognormal:0.5,0.8".parse(), Ok(Distribution::LogNormal { median: 0.5, sigma: 0.8 }));
+        let mixture: Distribution = "0.98*exp:0.3+0.02*uniform:5,30".parse().unwrap();
+        let parts = vec![
+            (0.98, Distribution::Exponential { mean: 0.3 }),
+            (0.02, Distribution::Uniform { from: 5.0, to: 30.0 }),
+        ];
+        assert_eq!(mixture, Distribution::Mixture(parts));
         for text in ["", "exp", "exp:", "exp:-1", "exp:NaN", "uniform:3,1", "0.5*exp:1+exp:1", "normal:1"] {
-            assert_eq!(text.parse::<Law>(), Err(ParseLawError(text.to_owned())));
+            assert_eq!(text.parse::<Distribution>(), Err(ParseDistributionError(text.to_owned())));
         }
     }
 }

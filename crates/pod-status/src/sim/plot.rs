@@ -147,11 +147,12 @@ fn curve(text: &mut String, longest: f64, prediction: &Prediction, index: f64, c
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::{Law, Simulation};
+    use crate::sim::{Distribution, Simulation};
 
     #[test]
     fn every_prediction_has_a_row_in_both_tables_and_a_curve() {
-        let predict = |pods| Simulation::new(pods, Law::Exponential { mean: 0.5 }).samples(2000).run();
+        let predict =
+            |pods| Simulation::new(pods, Distribution::Exponential { mean: 0.5 }).samples(2000).run();
         let predictions = [1, 3, 60].map(predict);
         let exposure = Exposure::default();
         let table = table(&predictions, &exposure);

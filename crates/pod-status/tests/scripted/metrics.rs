@@ -68,7 +68,7 @@ async fn serve_without_an_acknowledgement(server: &Server) {
     let identity = PodIdentity::detached("other", "c", ["webhook"]);
     let (reporter, driver) = StatusReporter::new(server.client("c"), identity, ReporterConfig::default());
     let _driver = tokio::spawn(driver.run(CancellationToken::new()));
-    let policy = readiness::Policy::default().permanent(readiness::OnError::GiveUp);
+    let policy = readiness::GiveUpPolicy::default().permanent(readiness::OnError::GiveUp);
     let tracker = ReadinessTracker::new(policy);
     let source = tracker.source("policies").missing(MissingSemantics::Looser);
     let key = ParentKey::new(parent("p"), "uid");
@@ -89,7 +89,7 @@ async fn every_metric_of_the_guide_is_recorded_with_its_labels() {
     for pod in ["a", "b"] {
         put_member(&server, &run(pod), &["p"], 1);
     }
-    let tracker = ReadinessTracker::new(readiness::Policy::default());
+    let tracker = ReadinessTracker::new(readiness::GiveUpPolicy::default());
     let source = tracker.source("policies");
     let key = ParentKey::new(parent("p"), "uid");
     source.expect(&key, 1);
@@ -141,7 +141,7 @@ async fn the_time_to_ingest_is_that_from_the_event_to_its_being_in_force() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     let _guard = metrics::set_default_local_recorder(&recorder);
-    let tracker = ReadinessTracker::new(readiness::Policy::default());
+    let tracker = ReadinessTracker::new(readiness::GiveUpPolicy::default());
     let source = tracker.source("policies");
     let key = ParentKey::new(parent("p"), "uid");
     let began = Instant::now();

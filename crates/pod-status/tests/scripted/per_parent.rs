@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::core::{ApiResource, GroupVersionKind};
-use pod_status::readiness::{ErrorClass, OnError, Policy};
+use pod_status::readiness::{ErrorClass, GiveUpPolicy, OnError};
 use pod_status::{
     Aggregator, AggregatorConfig, MissingSemantics, ParentKey, ParentRef, PodError, PodIdentity,
     PodStatusKind, ReadinessTracker, ReporterConfig, Shape, StatusReporter,
@@ -58,7 +58,7 @@ async fn a_pod_is_not_acknowledged_by_entries_that_are_older_than_its_registrati
     tokio::spawn(aggregator.run(CancellationToken::new()));
 
     let joining = reporter(&server, "b").await;
-    let tracker = ReadinessTracker::new(Policy::default().permanent(OnError::GiveUp));
+    let tracker = ReadinessTracker::new(GiveUpPolicy::default().permanent(OnError::GiveUp));
     let source = tracker.source("constraints").missing(MissingSemantics::Looser);
     tracker.seal();
     source.list_begins();

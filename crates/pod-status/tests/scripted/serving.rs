@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pod_status::readiness::{ErrorClass, OnError, Policy};
+use pod_status::readiness::{ErrorClass, GiveUpPolicy, OnError};
 use pod_status::{
     MissingSemantics, ParentKey, PodError, PodIdentity, ReadinessTracker, ReporterConfig, StatusReporter,
 };
@@ -35,7 +35,7 @@ async fn a_pod_that_gave_up_a_policy_serves_only_after_its_failure_is_stored() {
     let (reporter, driver) = StatusReporter::new(server.client("b"), identity, ReporterConfig::default());
     tokio::spawn(driver.run(CancellationToken::new()));
     reporter.registered().await.unwrap();
-    let tracker = ReadinessTracker::new(Policy::default().permanent(OnError::GiveUp));
+    let tracker = ReadinessTracker::new(GiveUpPolicy::default().permanent(OnError::GiveUp));
     let source = tracker.source("policies").missing(MissingSemantics::Looser);
     tracker.seal();
     let serves = tokio::spawn({
@@ -91,7 +91,7 @@ impl Joining {
         let (reporter, driver) = StatusReporter::new(server.client(id), identity, config);
         tokio::spawn(driver.run(CancellationToken::new()));
         reporter.registered().await.unwrap();
-        let tracker = ReadinessTracker::new(Policy::default().permanent(OnError::GiveUp));
+        let tracker = ReadinessTracker::new(GiveUpPolicy::default().permanent(OnError::GiveUp));
         let source = tracker.source("policies").missing(MissingSemantics::Looser);
         tracker.seal();
         let key = ParentKey::new(parent("p"), "p-uid");
@@ -223,7 +223,7 @@ async fn a_pod_that_gave_up_nothing_serves_without_the_api_server() {
     tokio::spawn(driver.run(CancellationToken::new()));
     reporter.registered().await.unwrap();
     server.cut_off("b", true);
-    let tracker = ReadinessTracker::new(Policy::default().permanent(OnError::GiveUp));
+    let tracker = ReadinessTracker::new(GiveUpPolicy::default().permanent(OnError::GiveUp));
     let policies = tracker.source("policies").missing(MissingSemantics::Looser);
     tracker.seal();
     let key = ParentKey::new(parent("p"), "p-uid");

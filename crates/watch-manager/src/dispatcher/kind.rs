@@ -211,7 +211,7 @@ impl Kind {
         let Some(watch) = self.watches.get_mut(part).filter(|watch| watch.incarnation == incarnation) else {
             return Vec::new();
         };
-        // The store's lock ends with this statement, before the inboxes are filled; see the worked example of `dispatcher`.
+        // The store's lock ends with this statement, before the backlogs are filled; see the worked example of `dispatcher`.
         let update = watch.step(&mut self.store.write(), now, &region, step);
         let effects = if update.status { self.follow_access(now, &id.store(), counter) } else { Vec::new() };
         if update.status || update.synced.is_some() {

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use super::ReconcileKey;
 use crate::backoff::Backoff;
-use crate::config::Delays;
+use crate::config::BackoffRange;
 
 /// The queue of objects with states of type `S`.
 #[derive(Debug)]
 pub(super) struct WorkQueue<S> {
     debounce: Duration,
-    retry: Delays,
+    retry: BackoffRange,
     entries: HashMap<ReconcileKey, Entry<S>>,
     /// The entries that wait, by the time at which they are due.
     due: BTreeSet<(Instant, u64)>,
@@ -39,7 +39,7 @@ struct Entry<S> {
 // === impl WorkQueue ===
 
 impl<S: Clone> WorkQueue<S> {
-    pub(super) fn new(debounce: Duration, retry: Delays) -> Self {
+    pub(super) fn new(debounce: Duration, retry: BackoffRange) -> Self {
         let (entries, due, keys) = (HashMap::new(), BTreeSet::new(), HashMap::new());
         Self { debounce, retry, entries, due, keys, next_number: 0 }
     }

@@ -8,7 +8,7 @@ use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 
 use super::read;
-use crate::error::OtherShapeError;
+use crate::error::ObjectDecodeError;
 use crate::event::{EventKind, WatchEvent};
 use crate::object::{ObjectKey, WatchedObject};
 
@@ -22,7 +22,7 @@ use crate::object::{ObjectKey, WatchedObject};
 /// which the stream goes on.
 pub fn watcher_events<K: DeserializeOwned>(
     events: impl Stream<Item = WatchEvent>,
-) -> impl Stream<Item = Result<Event<K>, OtherShapeError>> {
+) -> impl Stream<Item = Result<Event<K>, ObjectDecodeError>> {
     let mut translator = Translator::default();
     let rest = events.flat_map(move |event| {
         let gvk = Arc::clone(&event.gvk);

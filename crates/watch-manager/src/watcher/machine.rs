@@ -27,7 +27,7 @@ use super::phase::{Action, Following, Listing, Phase};
 use self::preferred::Looks;
 use self::recovery::Recovery;
 use crate::backoff::Backoff;
-use crate::config::{Config, Delays};
+use crate::config::{BackoffRange, Config};
 use crate::dispatcher::Step;
 use crate::event::{GvkStatus, Verb};
 use crate::interest::{Part, Selection};
@@ -82,7 +82,7 @@ impl Machine {
             discovering: backoff(config.discovery),
             looks: Looks::new(&config, &decoder),
             retrying: backoff(config.retry),
-            relisting: backoff(Delays::new(config.retry.min, config.retry.max.max(RELIST))),
+            relisting: backoff(BackoffRange::new(config.retry.min, config.retry.max.max(RELIST))),
             refused: backoff(config.refused),
             requests: Pacer::new(config.requests),
             pages: Pacer::new(config.pages),

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use tokio::time::timeout;
 use watch_manager::testing::{FakeApi, Fault};
 use watch_manager::{
-    CancellationToken, Config, Delays, Error, GroupVersionKind, Interest, NotReadyError, RateLimit,
+    BackoffRange, CancellationToken, Config, Error, GroupVersionKind, Interest, NotReadyError, RateLimit,
     Registrar, Verb, WatchManager, WatchReadiness,
 };
 
@@ -38,12 +38,14 @@ async fn a_setting_of_zero_or_of_the_longest_time_keeps_no_kind_from_being_follo
         ("watches for ever", |config| config.watch_timeout = Duration::MAX),
         ("silence for ever", |config| config.idle_timeout = Duration::MAX),
         ("linger for ever", |config| config.linger = Duration::MAX),
-        ("retry at once", |config| config.retry = Delays::new(Duration::ZERO, Duration::ZERO)),
-        ("the shortest above the longest", |config| config.retry = Delays::new(5 * MINUTE, Duration::ZERO)),
+        ("retry at once", |config| config.retry = BackoffRange::new(Duration::ZERO, Duration::ZERO)),
+        ("the shortest above the longest", |config| {
+            config.retry = BackoffRange::new(5 * MINUTE, Duration::ZERO)
+        }),
         ("no burst", |config| config.requests = RateLimit::new(0, Duration::from_secs(1))),
         ("any burst", |config| config.requests = RateLimit::new(u32::MAX, Duration::MAX)),
         ("any burst of pages", |config| config.pages = RateLimit::new(u32::MAX, Duration::MAX)),
-        ("looks for ever", |config| config.discovery = Delays::new(Duration::MAX, Duration::MAX)),
+        ("looks for ever", |config| config.discovery = BackoffRange::new(Duration::MAX, Duration::MAX)),
     ];
     for (name, set) in settings {
         for over_http in [false, true] {
@@ -78,7 +80,7 @@ async fn a_setting_of_zero_or_of_the_longest_time_keeps_no_kind_from_being_follo
 #[tokio::test(start_paused = true)]
 async fn the_longest_delay_is_not_the_shortest() {
     let settings: [Setting; 2] = [
-        ("retry", |config| config.retry = Delays::new(Duration::MAX, Duration::MAX)),
+        ("retry", |config| config.retry = BackoffRange::new(Duration::MAX, Duration::MAX)),
         ("limit", |config| config.requests = RateLimit::new(3, Duration::MAX)),
     ];
     for (name, set) in settings {

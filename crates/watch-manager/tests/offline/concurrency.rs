@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::task::JoinSet;
 use watch_manager::testing::Fault;
-use watch_manager::{Delays, EventKind, GroupVersionKind, Registrar, WatchEvent};
+use watch_manager::{BackoffRange, EventKind, GroupVersionKind, Registrar, WatchEvent};
 
 use crate::bench::{Bench, config, gvk, object};
 
@@ -48,7 +48,7 @@ async fn readers_on_many_threads_end_up_with_what_the_server_has() {
     // Connections break here more often than the bound on requests allows for.
     config.requests.burst = 1_000_000;
     config.pages.burst = 1_000_000;
-    config.retry = Delays::new(Duration::from_millis(1), Duration::from_millis(2));
+    config.retry = BackoffRange::new(Duration::from_millis(1), Duration::from_millis(2));
     let bench = Bench::with(config);
     for kind in kinds() {
         bench.api.serve(&kind, "things");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use watch_manager::{Delays, EventKind, NotReadyError, ReconcileConfig, Reconciled, reconcile_kinds};
+use watch_manager::{BackoffRange, EventKind, NotReadyError, ReconcileConfig, Reconciled, reconcile_kinds};
 
 use crate::bench::{Bench, describe, gvk, object, until};
 
@@ -59,7 +59,7 @@ async fn a_reconciler_that_fails_at_once_for_ever_lets_others_run() {
     let registrar = bench.synced("A", &["x"]).await;
     let _ = registrar.resync(&gvk("A"));
     let mut config = ReconcileConfig::default();
-    config.retry = Delays::new(Duration::ZERO, Duration::ZERO);
+    config.retry = BackoffRange::new(Duration::ZERO, Duration::ZERO);
     let outcomes = reconcile_kinds(&registrar, config, async |_, _| Err::<Option<Duration>, _>("failed"));
     let mut outcomes = std::pin::pin!(outcomes);
     assert_eq!(words(&outcomes.next().await.unwrap()), "A x failed");

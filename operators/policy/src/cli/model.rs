@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use pod_status::sim::{Exposure, Law, Simulation, svg, table};
+use pod_status::sim::{Distribution, Exposure, Simulation, svg, table};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,13 +24,13 @@ pub struct ModelArgs {
     /// Delay of one pod from the write of a policy until it enforces it, in seconds: `constant:S`, `exp:MEAN`,
     /// `lognormal:MEDIAN,SIGMA`, `uniform:FROM,TO`, or several as `0.98*exp:0.3+0.02*uniform:5,30`.
     #[arg(long, default_value = "exp:0.5", conflicts_with = "samples")]
-    pub delay: Law,
+    pub delay: Distribution,
     /// File with measured delays of one pod in seconds, one per line, in place of `--delay`.
     #[arg(long)]
     pub samples: Option<PathBuf>,
     /// Delay from the slowest pod's enforcement until the status says so.
     #[arg(long, default_value = "constant:0.6")]
-    pub report: Law,
+    pub report: Distribution,
     /// Share of changes in which all pods have the same delay, 0 to 1.
     #[arg(long, default_value_t = 0.0)]
     pub common: f64,
@@ -62,7 +62,7 @@ pub enum ModelOutput {
 
 /// Predicts and prints. Returns the exit code: 2 if the samples cannot be read, 1 if the output is closed.
 pub fn model(args: &ModelArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let delay = match law(args) {
+    let delay = match distribution(args) {
         Ok(delay) => delay,
         Err(message) => {
             // Ignore write errors: stderr may be closed.
@@ -84,7 +84,7 @@ pub fn model(args: &ModelArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     u8::from(out.write_all(text.as_bytes()).is_err())
 }
 
-fn law(args: &ModelArgs) -> Result<Law, String> {
+fn distribution(args: &ModelArgs) -> Result<Distribution, String> {
     let Some(path) = &args.samples else {
         return Ok(args.delay.clone());
     };
@@ -105,7 +105,7 @@ fn law(args: &ModelArgs) -> Result<Law, String> {
     if samples.is_empty() {
         return Err(format!("{}: no samples; write one number of seconds per line", path.display()));
     }
-    Ok(Law::Empirical(samples))
+    Ok(Distribution::Empirical(samples))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use admission_server::{Server, ServingCertificate, Tls, shutdown_on_signal};
 use constraint_framework::driver::Budget;
-use pod_status::readiness::{OnError, Policy, ReadinessTracker};
+use pod_status::readiness::{GiveUpPolicy, OnError, ReadinessTracker};
 use pod_status::{Aggregator, Permit, PodIdentity, ReporterConfig, StatusReporter};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -308,7 +308,7 @@ fn tracker(broken_policies: BrokenPolicies) -> ReadinessTracker {
         BrokenPolicies::Block => OnError::Block,
     };
     // A kind that cannot be listed may hold policies that other pods enforce.
-    ReadinessTracker::new(Policy::default().permanent(permanent).unlistable(OnError::Block))
+    ReadinessTracker::new(GiveUpPolicy::default().permanent(permanent).unlistable(OnError::Block))
 }
 
 impl Cluster {

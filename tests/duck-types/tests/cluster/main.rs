@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use control_plane::ControlPlane;
 use duck_types::contract::{FieldSpec, FieldType, check_crd};
-use duck_types::{ApplyError, Duck, DuckType, StaleError, Tested, Write};
+use duck_types::{ApplyError, Duck, DuckType, PatchPrecondition, StaleError, Write};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -143,8 +143,8 @@ fn fields(fields: Value) -> BTreeMap<String, Value> {
     serde_json::from_value(fields).unwrap()
 }
 
-const JSON: Write<'static> = Write::Json { manager: "test", tested: Tested::Version };
-const LEAVES: Write<'static> = Write::Json { manager: "test", tested: Tested::Leaves };
+const JSON: Write<'static> = Write::Json { manager: "test", precondition: PatchPrecondition::Version };
+const LEAVES: Write<'static> = Write::Json { manager: "test", precondition: PatchPrecondition::Leaves };
 const MERGE: Write<'static> = Write::Merge { manager: "test" };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,7 +223,7 @@ async fn a_stale_edit_is_a_typed_error_with_the_changes() {
         ponds.patch("pond", &PatchParams::default(), &other).await.unwrap();
         match (write, fresh.apply(&ponds, write, set(4)).await) {
             // Only the leaves are tested, and another part was written: both writes survive.
-            (Write::Json { tested: Tested::Leaves, .. }, Ok(stored)) => {
+            (Write::Json { precondition: PatchPrecondition::Leaves, .. }, Ok(stored)) => {
                 assert_eq!(stored.object().data["spec"], json!({"delivery": {"speed": 4}, "other": 2}));
             }
             (_, Err(ApplyError::Stale(stale))) => assert_eq!(stale, StaleError::Changed { changes: vec![] }),

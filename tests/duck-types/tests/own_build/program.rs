@@ -4,7 +4,7 @@
 #[path = "FAMILY"]
 mod family;
 
-use duck_types::{Duck, DuckType, Tested};
+use duck_types::{Duck, DuckType, PatchPrecondition};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, DuckType)]
@@ -20,7 +20,7 @@ fn main() {
         );
         let duck: Duck<Rates> = serde_json::from_str(&text).unwrap();
         let diff = duck.edit(|rates| rates.0.push(**float)).unwrap();
-        let patched = family::patched(&serde_json::to_value(&duck).unwrap(), &diff.json(Tested::Version).unwrap());
+        let patched = family::patched(&serde_json::to_value(&duck).unwrap(), &diff.json(PatchPrecondition::Version).unwrap());
         let back: Duck<Rates> = serde_json::from_value(patched.unwrap()).unwrap();
         back.view().unwrap().0 == [**float, **float]
     });

@@ -3,7 +3,7 @@
 //! `delays.txt` was measured with `POD_STATUS_CHANGES=400 POD_STATUS_DELAYS=FILE cargo test -p pod-status-tests --test processes
 //! no_request`: a line for each change, with the milliseconds until each of five processes judged by it.
 
-use pod_status::sim::{Law, Simulation, SplitDelays, quantile};
+use pod_status::sim::{Distribution, Simulation, SplitDelays, quantile};
 
 /// One quantile of the times, in seconds.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub fn compare(delays: &[Vec<f64>]) -> Vec<Quantile> {
     let known: Vec<Vec<f64>> = delays.iter().step_by(2).cloned().collect();
     let slowest: Vec<f64> = delays.iter().skip(1).step_by(2).map(|delays| ends(delays).1).collect();
     let split = SplitDelays::of(&known).unwrap();
-    let alone = Simulation::new(5, Law::Empirical(known.concat())).run();
+    let alone = Simulation::new(5, Distribution::Empirical(known.concat())).run();
     let prediction = Simulation::new(5, split.own).shared(split.shared).run();
     let (known, others) = (known.len(), slowest.len());
     println!("{known} changes predict {others} others; times until the slowest of 5 enforces");

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use watch_manager::{
-    CancellationToken, Config, Delays, EventKind, GvkStatus, Interest, Registrar, Verb, WatchManager,
+    BackoffRange, CancellationToken, Config, EventKind, GvkStatus, Interest, Registrar, Verb, WatchManager,
     WatchReadiness,
 };
 
@@ -150,7 +150,7 @@ async fn a_client_without_access_says_what_it_may_not_and_starts_when_it_may() {
     let plane = ControlPlane::shared().await.unwrap();
     let admin = plane.client().unwrap();
     let mut config = Config::default();
-    config.refused = Delays::new(Duration::from_millis(200), Duration::from_millis(200));
+    config.refused = BackoffRange::new(Duration::from_millis(200), Duration::from_millis(200));
     let (manager, _driver) = manage(plane.client_as("watcher", &[]).unwrap(), config);
     let mut registrar = manager.registrar("r").unwrap();
     let _ = registrar.add(GroupVersionKind::gvk("", "v1", "Secret"));
@@ -197,7 +197,7 @@ async fn a_role_of_one_namespace_suffices_for_it_and_another_namespace_takes_not
         Interest::new(kind.clone()).namespaces(namespaces.iter().copied()).fields(fields)
     };
     let mut config = Config::default();
-    config.refused = Delays::new(Duration::from_millis(200), Duration::from_millis(200));
+    config.refused = BackoffRange::new(Duration::from_millis(200), Duration::from_millis(200));
     let (manager, _driver) = manage(plane.client_as("tenant", &[]).unwrap(), config);
     let mut one = manager.registrar("one").unwrap();
     one.add(interest(&[open])).ready_within(PATIENCE).await.unwrap();
@@ -236,7 +236,7 @@ async fn whoever_may_not_watch_all_namespaces_takes_nothing_from_those_that_want
     let kind = GroupVersionKind::gvk("", "v1", "ConfigMap");
     let labelled = || Interest::new(kind.clone()).labels(Expression::Exists("theirs".to_owned()));
     let mut config = Config::default();
-    config.refused = Delays::new(Duration::from_millis(200), Duration::from_millis(200));
+    config.refused = BackoffRange::new(Duration::from_millis(200), Duration::from_millis(200));
     let (manager, _driver) = manage(plane.client_as("neighbour", &[]).unwrap(), config);
     let mut all = manager.registrar("all").unwrap();
     let _ = all.add(labelled());

@@ -10,7 +10,7 @@ fn key(name: &str, uid: u32) -> ParentKey {
     ParentKey::new(ParentRef::new("g", "K", name), format!("{name}-{uid}"))
 }
 
-fn sealed(policy: Policy) -> (Expectations, SourceId) {
+fn sealed(policy: GiveUpPolicy) -> (Expectations, SourceId) {
     let mut expectations = Expectations::new(policy);
     let id = expectations.source("things".into());
     expectations.set_missing(id, MissingSemantics::Looser);
@@ -18,12 +18,12 @@ fn sealed(policy: Policy) -> (Expectations, SourceId) {
     (expectations, id)
 }
 
-fn giving_up() -> Policy {
-    Policy::default().permanent(OnError::GiveUp).unlistable(OnError::GiveUp)
+fn giving_up() -> GiveUpPolicy {
+    GiveUpPolicy::default().permanent(OnError::GiveUp).unlistable(OnError::GiveUp)
 }
 
 /// Expectations whose first list contains one object, `a`, at generation 2.
-fn listed(policy: Policy) -> (Expectations, SourceId) {
+fn listed(policy: GiveUpPolicy) -> (Expectations, SourceId) {
     let (mut expectations, id) = sealed(policy);
     expectations.list_begins(id);
     expectations.expect(id, &key("a", 0), 2);
@@ -46,7 +46,7 @@ fn is_ready(expectations: &mut Expectations) {
 
 #[test]
 fn nothing_is_ready_before_all_sources_are_declared() {
-    let mut expectations = Expectations::new(Policy::default());
+    let mut expectations = Expectations::new(GiveUpPolicy::default());
     waits(&mut expectations);
     expectations.seal();
     is_ready(&mut expectations);
@@ -54,7 +54,7 @@ fn nothing_is_ready_before_all_sources_are_declared() {
 
 #[test]
 fn a_source_that_was_not_listed_is_waited_for() {
-    let (mut expectations, id) = sealed(Policy::default());
+    let (mut expectations, id) = sealed(GiveUpPolicy::default());
     waits(&mut expectations);
     expectations.list_begins(id);
     waits(&mut expectations);
@@ -64,7 +64,7 @@ fn a_source_that_was_not_listed_is_waited_for() {
 
 #[test]
 fn every_expectation_must_be_met() {
-    let (mut expectations, id) = sealed(Policy::default());
+    let (mut expectations, id) = sealed(GiveUpPolicy::default());
     expectations.list_begins(id);
     expectations.expect(id, &key("a", 0), 1);
     expectations.expect(id, &key("b", 0), 1);
@@ -78,7 +78,7 @@ fn every_expectation_must_be_met() {
 
 #[test]
 fn an_object_may_be_ingested_before_it_is_expected() {
-    let (mut expectations, id) = sealed(Policy::default());
+    let (mut expectations, id) = sealed(GiveUpPolicy::default());
     expectations.observe(id, &key("a", 0), 1);
     expectations.list_begins(id);
     expectations.expect(id, &key("a", 0), 1);
@@ -88,7 +88,7 @@ fn an_object_may_be_ingested_before_it_is_expected() {
 
 #[test]
 fn another_object_of_the_name_or_an_older_generation_does_not_count() {
-    let (mut expectations, id) = listed(Policy::default());
+    let (mut expectations, id) = listed(GiveUpPolicy::default());
     expectations.observe(id, &key("a", 1), 5);
     waits(&mut expectations);
     expectations.observe(id, &key("a", 0), 1);
@@ -99,7 +99,7 @@ fn another_object_of_the_name_or_an_older_generation_does_not_count() {
 
 #[test]
 fn an_early_outcome_of_a_predecessor_does_not_count_either() {
-    let (mut expectations, id) = sealed(Policy::default());
+    let (mut expectations, id) = sealed(GiveUpPolicy::default());
     expectations.observe(id, &key("a", 0), 1);
     expectations.list_begins(id);
     expectations.expect(id, &key("a", 1), 1);
@@ -109,7 +109,7 @@ fn an_early_outcome_of_a_predecessor_does_not_count_either() {
 
 #[test]
 fn what_is_deleted_is_not_waited_for_and_cannot_be_expected_again() {
-    let (mut expectations, id) = sealed(Policy::default());
+    let (mut expectations, id) = sealed(GiveUpPolicy::default());
     expectations.list_begins(id);
     expectations.cancel(id, &key("a", 0));
     expectations.expect(id, &key("a", 0), 1);
@@ -122,14 +122,14 @@ fn what_is_deleted_is_not_waited_for_and_cannot_be_expected_again() {
 
 #[test]
 fn a_late_deletion_of_a_predecessor_cancels_nothing() {
-    let (mut expectations, id) = listed(Policy::default());
+    let (mut expectations, id) = listed(GiveUpPolicy::default());
     expectations.cancel(id, &key("a", 7));
     waits(&mut expectations);
 }
 
 #[test]
 fn a_recreated_object_takes_the_place_of_the_expected_one() {
-    let (mut expectations, id) = listed(Policy::default());
+    let (mut expectations, id) = listed(GiveUpPolicy::default());
     expectations.expect(id, &key("a", 1), 1);
     expectations.observe(id, &key("a", 0), 2);
     waits(&mut expectations);
@@ -139,7 +139,7 @@ fn a_recreated_object_takes_the_place_of_the_expected_one() {
 
 #[test]
 fn what_appears_after_the_list_is_not_waited_for() {
-    let (mut expectations, id) = listed(Policy::default());
+    let (mut expectations, id) = listed(GiveUpPolicy::default());
     expectations.expect(id, &key("later", 0), 1);
     expectations.observe(id, &key("a", 0), 2);
     is_ready(&mut expectations);
@@ -147,7 +147,7 @@ fn what_appears_after_the_list_is_not_waited_for() {
 
 #[test]
 fn ready_is_final_and_holds_no_memory() {
-    let (mut expectations, id) = listed(Policy::default());
+    let (mut expectations, id) = listed(GiveUpPolicy::default());
     expectations.observe(id, &key("a", 0), 2);
     is_ready(&mut expectations);
     let late = expectations.source("late".into());
@@ -165,7 +165,7 @@ fn ready_is_final_and_holds_no_memory() {
 #[test]
 fn a_permanent_failure_is_given_up_or_blocks_as_configured() {
     for (permanent, ready) in [(OnError::GiveUp, true), (OnError::Block, false)] {
-        let (mut expectations, id) = listed(Policy { permanent, ..Policy::default() });
+        let (mut expectations, id) = listed(GiveUpPolicy { permanent, ..GiveUpPolicy::default() });
         expectations.fail(id, &key("a", 0), 2, ErrorClass::Permanent, "no such function".into());
         assert_eq!(expectations.settle(), ready);
         if !ready {
@@ -195,7 +195,7 @@ fn a_permanent_failure_may_come_before_the_expectation() {
 
 #[test]
 fn a_transient_failure_blocks_and_is_explained() {
-    let (mut expectations, id) = listed(Policy::default());
+    let (mut expectations, id) = listed(GiveUpPolicy::default());
     expectations.fail(id, &key("a", 0), 2, ErrorClass::Transient, "timeout".into());
     waits(&mut expectations);
     assert_eq!(expectations.explain()[0].to_string(), "things: K a not ingested at generation 2: timeout");
@@ -221,7 +221,7 @@ fn an_unlistable_kind_is_given_up_or_blocks_as_configured() {
         (OnError::GiveUp, ErrorClass::Transient, false),
         (OnError::Block, ErrorClass::Permanent, false),
     ] {
-        let (mut expectations, id) = sealed(Policy::default().unlistable(unlistable));
+        let (mut expectations, id) = sealed(GiveUpPolicy::default().unlistable(unlistable));
         expectations.list_fails(id, failure, "the server could not find the resource".into());
         assert_eq!(expectations.settle(), ready);
         let named = if ready { expectations.given_up() } else { expectations.explain() };
@@ -231,7 +231,7 @@ fn an_unlistable_kind_is_given_up_or_blocks_as_configured() {
 
 #[test]
 fn by_default_a_list_that_fails_blocks_until_one_succeeds() {
-    let (mut expectations, id) = sealed(Policy::default());
+    let (mut expectations, id) = sealed(GiveUpPolicy::default());
     expectations.list_fails(id, ErrorClass::Permanent, "forbidden".into());
     waits(&mut expectations);
     expectations.list_begins(id);
@@ -257,7 +257,7 @@ fn what_the_policy_gave_up_is_named_also_when_the_board_is_ready() {
 
 #[test]
 fn giving_up_names_what_was_missing() {
-    let (mut expectations, _) = listed(Policy::default());
+    let (mut expectations, _) = listed(GiveUpPolicy::default());
     let missing = expectations.give_up();
     assert_eq!(missing.len(), 1);
     is_ready(&mut expectations);
@@ -295,7 +295,7 @@ fn what_a_source_lacks_is_unknown_unless_it_is_declared() {
 
 #[test]
 fn giving_up_does_not_replace_what_is_not_declared_yet() {
-    let mut expectations = Expectations::new(Policy::default());
+    let mut expectations = Expectations::new(GiveUpPolicy::default());
     assert_eq!(expectations.give_up(), []);
     waits(&mut expectations);
     let (policies, data) = (expectations.source("policies".into()), expectations.source("data".into()));
@@ -309,7 +309,7 @@ fn giving_up_does_not_replace_what_is_not_declared_yet() {
 
 #[test]
 fn the_data_of_a_policy_that_was_given_up_are_waited_for() {
-    let (mut expectations, id) = listed(Policy::default());
+    let (mut expectations, id) = listed(GiveUpPolicy::default());
     let data = expectations.child(id, &key("a", 0), "data".into());
     assert_eq!(expectations.give_up().len(), 1);
     waits(&mut expectations);
@@ -322,7 +322,7 @@ fn the_data_of_a_policy_that_was_given_up_are_waited_for() {
 
 #[test]
 fn a_child_is_waited_for_with_its_owner() {
-    let (mut expectations, id) = listed(Policy::default());
+    let (mut expectations, id) = listed(GiveUpPolicy::default());
     let child = expectations.child(id, &key("a", 0), "constraints".into());
     assert_eq!(expectations.child(id, &key("a", 0), "constraints".into()), child, "declared once");
     expectations.observe(id, &key("a", 0), 2);
@@ -354,7 +354,7 @@ fn a_child_goes_with_its_owner() {
 
 #[test]
 fn a_child_of_an_object_that_is_not_expected_is_not_waited_for() {
-    let (mut expectations, id) = listed(Policy::default());
+    let (mut expectations, id) = listed(GiveUpPolicy::default());
     expectations.child(id, &key("later", 0), "constraints".into());
     expectations.observe(id, &key("a", 0), 2);
     is_ready(&mut expectations);
@@ -362,7 +362,7 @@ fn a_child_of_an_object_that_is_not_expected_is_not_waited_for() {
 
 #[test]
 fn a_child_may_be_declared_before_its_owner_is_expected() {
-    let (mut expectations, id) = sealed(Policy::default());
+    let (mut expectations, id) = sealed(GiveUpPolicy::default());
     let child = expectations.child(id, &key("a", 0), "constraints".into());
     expectations.observe(id, &key("a", 0), 2);
     expectations.list_begins(id);

@@ -11,7 +11,7 @@ use crate::object::{ObjectKey, WatchedObject};
 
 type State = Option<Arc<WatchedObject>>;
 
-const DELAYS: Delays = Delays { min: Duration::from_secs(1), max: Duration::from_secs(8) };
+const DELAYS: BackoffRange = BackoffRange { min: Duration::from_secs(1), max: Duration::from_secs(8) };
 
 fn key(name: &str) -> ReconcileKey {
     ReconcileKey { gvk: gvk("A"), object: ObjectKey::new(Some("default"), name) }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::super::phase::{Listing, Phase};
 use super::Machine;
 use crate::backoff::Backoff;
-use crate::config::{Config, Delays};
+use crate::config::{BackoffRange, Config};
 use crate::object::Decoder;
 use crate::source::{Freshness, Served, SourceError};
 
@@ -32,7 +32,7 @@ pub(super) struct Looks {
 impl Looks {
     pub(super) fn new(config: &Config, decoder: &Decoder) -> Self {
         let longest = config.watch_timeout.checked_div(2).unwrap_or_default();
-        let delays = Delays::new(config.discovery.min, longest.max(Duration::from_secs(1)));
+        let delays = BackoffRange::new(config.discovery.min, longest.max(Duration::from_secs(1)));
         let delays = decoder.follows_preferred().then(|| Backoff::new(delays, config.jitter_seed));
         Self { delays, next: None, freshness: Freshness::Recent }
     }
