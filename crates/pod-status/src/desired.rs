@@ -93,7 +93,12 @@ impl DesiredReports {
         outcome: Result<(), Vec<PodError>>,
         detail: &impl Serialize,
     ) -> bool {
-        let errors = PodError::bounded(outcome.err().unwrap_or_default());
+        let errors = match outcome {
+            Ok(()) => Vec::new(),
+            // Without an error the entry would be a success.
+            Err(errors) if errors.is_empty() => vec![PodError::without_reason()],
+            Err(errors) => PodError::bounded(errors),
+        };
         let entry = Entry::new(parent.clone(), generation).errors(errors).detail(detail);
         let enforcing = self.entries.get(parent).and_then(|known| self.reduced.whole(known).enforcing);
         self.record(Entry { enforcing, ..entry })

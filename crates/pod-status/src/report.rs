@@ -281,6 +281,11 @@ impl PodError {
         self
     }
 
+    /// The error of a failure for which the host has given none. Nothing says that it is permanent.
+    pub(crate) fn without_reason() -> Self {
+        Self::new("ingest_error", "failed without a reason").class(ErrorClass::Transient)
+    }
+
     /// `errors`, cut to 16 of them, with 256 bytes of message each.
     pub(crate) fn bounded(mut errors: Vec<Self>) -> Vec<Self> {
         errors.truncate(ERRORS_LIMIT);

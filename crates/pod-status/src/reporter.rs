@@ -94,7 +94,8 @@ impl StatusReporter {
     ///
     /// `detail` holds further fields for the `byPod` entry: a value that serializes to an object of at most
     /// 4 KiB, or `()`. An outcome that is already reported costs nothing; one for an older generation than
-    /// reported, or for a parent that was removed, changes nothing. At most 16 errors of 256 bytes are kept.
+    /// reported, or for a parent that was removed, changes nothing. At most 16 errors of 256 bytes are kept; a failure without
+    /// any is reported as one without a reason.
     pub fn ingested(
         &self,
         parent: &ParentKey,

@@ -449,3 +449,13 @@ fn a_heartbeat_rewrites_the_registration_alone() {
     world.run(Event::Verify);
     assert_eq!(world.desired.dirty().count(), 0, "the shards do not differ by the heartbeat");
 }
+
+#[test]
+fn a_failure_without_errors_is_no_success() {
+    let mut desired = desired();
+    desired.ingested(&parent(0, 0), 1, Err(Vec::new()), &());
+    let reports = (1..SHARDS).filter_map(|shard| desired.content(shard));
+    let errors: Vec<PodError> =
+        reports.flat_map(|report| report.entries).flat_map(|entry| entry.errors).collect();
+    assert_eq!(errors, [PodError::without_reason()]);
+}
