@@ -12,7 +12,9 @@ pub(crate) fn rust(source: &Source) -> Vec<Diagnostic> {
         found.push(Diagnostic::new(path, 1, Rule::FirstLine, message));
     }
     let mut first_screen = text.lines().take(EXAMPLE_WITHIN);
-    if path.ends_with("src/lib.rs") && !first_screen.any(|line| line.starts_with("//! ```")) {
+    // The second: an example that is compiled with a feature of the crate alone.
+    let begins = |line: &str| line.starts_with("//! ```") || line.ends_with("doc = \"```\")]");
+    if path.ends_with("src/lib.rs") && !first_screen.any(begins) {
         let message = format!("no example in the first {EXAMPLE_WITHIN} lines of the crate's documentation");
         found.push(Diagnostic::new(path, 1, Rule::Example, message));
     }
@@ -48,6 +50,8 @@ mod tests {
     fn a_library_shows_an_example_on_its_first_screen() {
         let far = format!("//! A.\n{}//! ```\n//! ```\n", "//! More.\n".repeat(20));
         assert_eq!(rules("crates/x/src/lib.rs", "//! A.\n//!\n//! ```\n//! ```\n"), []);
+        let of_a_feature = "//! A.\n#![cfg_attr(feature = \"a\", doc = \"```\")]\n//! ```\n";
+        assert_eq!(rules("crates/x/src/lib.rs", of_a_feature), []);
         assert_eq!(rules("crates/x/src/lib.rs", "//! A.\n"), [Rule::Example]);
         assert_eq!(rules("crates/x/src/lib.rs", &far), [Rule::Example]);
         assert_eq!(rules("crates/x/src/other.rs", "//! A.\n"), []);
