@@ -50,7 +50,7 @@
 //! | `metrics` | counters and gauges through the `metrics` facade |
 //! | `test-util` | `testing::FakeApi`, an API server in memory, also as a `kube::Client` |
 //!
-//! The `guide` explains what is guaranteed, and how to ask, read, test and measure.
+//! The [`guide`] explains what is guaranteed, and how to ask, read, test and measure.
 //!
 //! It writes nothing, keeps no finalizers, and makes no decision about an object.
 
