@@ -48,18 +48,23 @@ impl Stored {
 /// The error that an object of the inventory cannot be read for a policy: it is nested too deep, or has a number out of
 /// bounds, see [`Json::rego`](crate::review::Json::rego). No part of the inventory is given in its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the object {} of the inventory cannot be read: it is nested too deep, or has a number out of bounds",
-    .path.join("/")
-)]
+#[error("the object {} of the inventory cannot be read: {reason}", .path.join("/"))]
 pub struct UnreadableObjectError {
     path: Vec<Arc<str>>,
+    reason: &'static str,
 }
 
 impl UnreadableObjectError {
-    /// Creates the error about the object at a path.
+    /// Creates the error about the object at a path, which is nested too deep or has a number out of bounds.
     pub(super) fn new(path: &[Arc<str>]) -> Self {
-        Self { path: path.to_vec() }
+        Self { path: path.to_vec(), reason: "it is nested too deep, or has a number out of bounds" }
+    }
+
+    /// Creates the error about a place where an index or a view has something and the tree has not: a defect of this
+    /// module. A policy that is shown less would report no violation.
+    pub(super) fn inconsistent(path: &[Arc<str>]) -> Self {
+        let reason = "internal error: the inventory contradicts its index: report it with the template";
+        Self { path: path.to_vec(), reason }
     }
 
     /// Returns the same error with a path that starts higher, at the level above `at`.

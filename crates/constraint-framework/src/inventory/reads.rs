@@ -50,12 +50,6 @@ impl Reads {
         Some(reads)
     }
 
-    /// Returns true if no evaluation looks at all objects of a path: each is found by index or by a key from the input.
-    #[must_use]
-    pub fn is_indexed(&self) -> bool {
-        self.whole.is_empty()
-    }
-
     /// Returns each path below `data.inventory` all of whose objects are looked at in each evaluation.
     pub fn unindexed(&self) -> impl Iterator<Item = &[Segment]> {
         self.whole.iter().map(Vec::as_slice)

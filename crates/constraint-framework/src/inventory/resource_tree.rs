@@ -86,9 +86,17 @@ impl ResourceTree {
         path.into_iter().try_fold(self, |tree, segment| tree.below.get(segment).map(|below| &**below))
     }
 
-    /// Returns the object at a path. What lies below it would hide it from a policy.
+    /// Returns the object at a path; `None` if there is none, or something lies below it.
     pub(super) fn object<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<&Arc<Stored>> {
         self.at(path).filter(|tree| tree.below.is_empty())?.object.as_ref()
+    }
+
+    /// Returns the object of a place as policies see it: `Some(None)` where something below hides it, and `None` if there
+    /// is no object.
+    pub(super) fn visible(&self, place: &[Arc<str>]) -> Option<Option<&Arc<Stored>>> {
+        let tree = self.at(place.iter().map(|segment| &**segment))?;
+        let object = tree.object.as_ref()?;
+        Some(tree.below.is_empty().then_some(object))
     }
 
     /// Visits the places that a path reaches. An object that lies higher than the path goes on is such a place.

@@ -90,7 +90,7 @@ fn a_changed_object_outdates_those_with_its_old_and_its_new_value_alone() {
 fn a_join_shows_the_objects_that_are_equal_and_parses_no_other() {
     let program = program(UNIQUE_HOST);
     let reads = Reads::of(&program).unwrap();
-    assert!(reads.is_indexed());
+    assert!(reads.whole().is_empty());
     let mut inventory = Inventory::default();
     for (place, object) in [ingress("a", "x", "one"), ingress("b", "y", "two"), ingress("b", "z", "three")] {
         inventory.put(place, &object);
@@ -100,6 +100,28 @@ fn a_join_shows_the_objects_that_are_equal_and_parses_no_other() {
     let object = json!({"metadata": {"name": "y"}, "spec": {"rules": [{"host": "two"}]}});
     assert_eq!(shown, json!({"namespace": {"b": {"networking.k8s.io/v1": {"Ingress": {"y": object}}}}}));
     inventory.root.objects(&mut Vec::new(), &mut |path, object| assert!(!object.is_kept(), "{path:?}"));
+}
+
+/// A policy that is shown less is silent, so that a place that the index has and the tree has not is an error.
+#[test]
+fn an_object_that_only_the_index_has_is_an_error_and_not_left_out() {
+    let program = program(UNIQUE_HOST);
+    let reads = Reads::of(&program).unwrap();
+    let mut inventory = Inventory::default();
+    let (place, object) = ingress("a", "x", "one");
+    inventory.put(place.clone(), &object);
+    inventory.serve([&reads].into_iter());
+    let segments: Vec<Arc<str>> = place.iter().map(|segment| Arc::from(segment.as_str())).collect();
+    let mut hidden = inventory.clone();
+    let below = [segments.clone(), vec!["below".into()]].concat();
+    hidden.root.put(&below, Arc::new(Stored::new("{}")));
+    inventory.root.remove(&segments);
+    let input = rego(&json!({"host": "one"}));
+    let error = inventory.select(&reads, &input).unwrap_err();
+    assert_eq!(error.path(), segments);
+    assert!(error.to_string().contains("internal error"), "{error}");
+    // What lies below an object hides it.
+    assert_eq!(json(&hidden.select(&reads, &input).unwrap()), json!({}));
 }
 
 /// The worked example of `select`.
@@ -149,7 +171,7 @@ flat(service) = text { text := concat(",", sort([s | s := concat(":", [key, serv
 fn what_a_function_gives_for_an_object_is_indexed() {
     let program = program(UNIQUE_SELECTOR);
     let reads = Reads::of(&program).unwrap();
-    assert!(reads.is_indexed());
+    assert!(reads.whole().is_empty());
     let mut inventory = Inventory::default();
     inventory.serve([&reads].into_iter());
     let input = rego(&json!({"spec": {"a": "1", "b": "2"}}));

@@ -52,5 +52,5 @@ pub(super) fn build<'p>(
         let reach: Vec<_> = path.iter().map(Reach::widest).collect();
         root.gather(&reach, &mut parts)?;
     }
-    Ok(parts.over(None))
+    parts.over(None)
 }

@@ -74,13 +74,16 @@ struct User {
 impl AdmissionRequest {
     /// Returns the fields that policies see beside the objects and the operation. A Namespace is in no namespace, whatever
     /// the request says, see <https://github.com/open-policy-agent/gatekeeper/issues/792>.
-    pub(super) fn into_attributes(mut self) -> Map<String, Value> {
+    ///
+    /// # Errors
+    /// The fields have no JSON form: a policy that saw none of them would take the request for one without a user.
+    pub(super) fn into_attributes(mut self) -> Result<Map<String, Value>, serde_json::Error> {
         if self.kind.kind == "Namespace" && self.kind.group.is_empty() {
             self.namespace.clear();
         }
-        match serde_json::to_value(self) {
-            Ok(Value::Object(attributes)) => attributes,
-            _ => Map::new(),
+        match serde_json::to_value(self)? {
+            Value::Object(attributes) => Ok(attributes),
+            other => Err(serde::ser::Error::custom(format!("a request is a JSON object, not {other}"))),
         }
     }
 }
