@@ -15,40 +15,66 @@ use crate::target::{Glob, KindFilter, Narrow, Route};
 
 use self::globs::Globs;
 
-/// Positions of constraints by group, kind and one further criterion.
-#[derive(Debug, Default)]
-pub(super) struct Index {
-    files: HashMap<KindFilter, File>,
-    count: usize,
+/// Constraints by group, kind and one further criterion. Each entry holds its constraint, so that none can lead nowhere.
+#[derive(Debug)]
+pub(super) struct Index<C> {
+    all: Vec<C>,
+    files: HashMap<KindFilter, File<C>>,
 }
+
+/// A constraint, or a reference to one, with its position, by which candidates are ordered.
+type Entry<C> = (usize, C);
 
 /// The constraints of one pair of group and kind.
-#[derive(Debug, Default)]
-struct File {
-    every: Vec<usize>,
-    names: Globs,
-    labels: HashMap<String, HashMap<String, Vec<usize>>>,
-    namespaces: Globs,
-    excluded: HashMap<Vec<Glob>, Vec<usize>>,
+#[derive(Debug)]
+struct File<C> {
+    every: Vec<Entry<C>>,
+    names: Globs<C>,
+    labels: HashMap<String, HashMap<String, Vec<Entry<C>>>>,
+    namespaces: Globs<C>,
+    excluded: HashMap<Vec<Glob>, Vec<Entry<C>>>,
 }
 
-impl Index {
-    /// Files the next constraint; positions count from 0.
-    pub(super) fn push(&mut self, route: &Route) {
-        let position = self.count;
-        self.count = self.count.saturating_add(1);
+impl<C> Default for Index<C> {
+    fn default() -> Self {
+        Self { all: Vec::new(), files: HashMap::new() }
+    }
+}
+
+impl<C> Default for File<C> {
+    fn default() -> Self {
+        let (names, namespaces) = (Globs::default(), Globs::default());
+        Self { every: Vec::new(), names, labels: HashMap::new(), namespaces, excluded: HashMap::new() }
+    }
+}
+
+impl<C: Clone> Index<C> {
+    /// Files a constraint behind those that were filed before.
+    pub(super) fn push(&mut self, constraint: C, route: &Route) {
+        let position = self.all.len();
         for filter in &route.kinds {
-            self.files.entry(filter.clone()).or_default().insert(position, &route.narrow);
+            let file = self.files.entry(filter.clone()).or_default();
+            file.insert(&(position, constraint.clone()), &route.narrow);
         }
+        self.all.push(constraint);
     }
 
-    /// Positions in ascending order, each once.
-    pub(super) fn candidates(&self, review: &Review) -> Vec<usize> {
-        let mut candidates = Vec::new();
+    /// Returns all constraints in the order in which they were filed.
+    pub(super) fn all(&self) -> &[C] {
+        &self.all
+    }
+
+    /// Returns the constraints that may match, each once, in the order in which they were filed.
+    pub(super) fn candidates(&self, review: &Review) -> impl ExactSizeIterator<Item = &C> {
+        self.found(review).into_iter().map(|(_, constraint)| constraint)
+    }
+
+    fn found(&self, review: &Review) -> Vec<Entry<&C>> {
         // Without an object nothing can be told apart: every constraint must say that it cannot decide.
         if review.objects().next().is_none() {
-            return (0..self.count).collect();
+            return self.all.iter().enumerate().collect();
         }
+        let mut candidates = Vec::new();
         for object in review.objects() {
             let namespace = review.namespace_of(object);
             for group in [None, Some(object.group().to_owned())] {
@@ -60,38 +86,38 @@ impl Index {
                 }
             }
         }
-        candidates.sort_unstable();
-        candidates.dedup();
+        candidates.sort_unstable_by_key(|(position, _)| *position);
+        candidates.dedup_by_key(|(position, _)| *position);
         candidates
     }
 }
 
-impl File {
-    fn insert(&mut self, position: usize, narrow: &Narrow) {
+impl<C: Clone> File<C> {
+    fn insert(&mut self, entry: &Entry<C>, narrow: &Narrow) {
         match narrow {
-            Narrow::Nothing => self.every.push(position),
-            Narrow::Name(glob) => self.names.insert(position, glob),
+            Narrow::Nothing => self.every.push(entry.clone()),
+            Narrow::Name(glob) => self.names.insert(entry, glob),
             Narrow::Label(labels) => {
                 for (key, value) in labels {
                     let values = self.labels.entry(key.clone()).or_default();
-                    values.entry(value.clone()).or_default().push(position);
+                    values.entry(value.clone()).or_default().push(entry.clone());
                 }
             }
-            Narrow::Namespace(globs) => globs.iter().for_each(|glob| self.namespaces.insert(position, glob)),
-            Narrow::NotNamespace(globs) => self.excluded.entry(globs.clone()).or_default().push(position),
+            Narrow::Namespace(globs) => globs.iter().for_each(|glob| self.namespaces.insert(entry, glob)),
+            Narrow::NotNamespace(globs) => self.excluded.entry(globs.clone()).or_default().push(entry.clone()),
         }
     }
 
-    fn find(&self, object: &Document, namespace: Option<&str>, found: &mut Vec<usize>) {
-        found.extend(&self.every);
+    fn find<'i>(&'i self, object: &Document, namespace: Option<&str>, found: &mut Vec<Entry<&'i C>>) {
+        found.extend(references(&self.every));
         self.names.find(object.name(), found);
         if !object.generate_name().is_empty() {
             self.names.find(object.generate_name(), found);
         }
         if !self.labels.is_empty() {
             for (key, value) in object.labels() {
-                let positions = self.labels.get(key).and_then(|values| values.get(value));
-                found.extend(positions.into_iter().flatten());
+                let entries = self.labels.get(key).and_then(|values| values.get(value));
+                found.extend(entries.into_iter().flat_map(references));
             }
         }
         // An object without a namespace passes every list of namespaces.
@@ -99,10 +125,17 @@ impl File {
             Some(namespace) => self.namespaces.find(namespace, found),
             None => self.namespaces.all(found),
         }
-        for (globs, positions) in &self.excluded {
+        for (globs, entries) in &self.excluded {
             if !namespace.is_some_and(|name| globs.iter().any(|glob| glob.matches(name))) {
-                found.extend(positions);
+                found.extend(references(entries));
             }
         }
     }
+}
+
+/// Borrows entries: a candidate is looked at without counting its references.
+fn references<'i, C: 'i>(
+    entries: impl IntoIterator<Item = &'i Entry<C>>,
+) -> impl Iterator<Item = Entry<&'i C>> {
+    entries.into_iter().map(|(position, constraint)| (*position, constraint))
 }

@@ -27,9 +27,8 @@ pub struct PolicySet {
 /// The constraints in force and the index over them. Shared by all sets between two changes of constraints.
 #[derive(Debug, Default)]
 pub(super) struct InForce {
-    constraints: Vec<Arc<CompiledConstraint>>,
+    constraints: Index<Arc<CompiledConstraint>>,
     templates: BTreeMap<String, CompiledTemplate>,
-    index: Index,
 }
 
 impl InForce {
@@ -38,10 +37,11 @@ impl InForce {
         templates: BTreeMap<String, CompiledTemplate>,
     ) -> Self {
         let mut index = Index::default();
-        for constraint in &constraints {
-            index.push(&constraint.route());
+        for constraint in constraints {
+            let route = constraint.route();
+            index.push(constraint, &route);
         }
-        Self { constraints, templates, index }
+        Self { constraints: index, templates }
     }
 }
 
@@ -51,7 +51,7 @@ impl PolicySet {
     }
 
     pub(super) fn constraints(&self) -> &[Arc<CompiledConstraint>] {
-        &self.in_force.constraints
+        self.in_force.constraints.all()
     }
 
     pub(super) fn inventory_of(&self, target: &str) -> &Inventory {
@@ -60,12 +60,12 @@ impl PolicySet {
 
     /// Returns the number of constraints in force.
     pub fn len(&self) -> usize {
-        self.in_force.constraints.len()
+        self.constraints().len()
     }
 
     /// Returns true if nothing is in force.
     pub fn is_empty(&self) -> bool {
-        self.in_force.constraints.is_empty()
+        self.constraints().is_empty()
     }
 
     /// Returns this set with one constraint instead of all of its own, as if it were in force, for a preview of its
@@ -131,12 +131,9 @@ impl PolicySet {
         observer: &mut dyn ReviewObserver,
     ) -> Verdict {
         let mut violations = Vec::new();
-        let candidates = self.in_force.index.candidates(review);
+        let candidates = self.in_force.constraints.candidates(review);
         observer.selected(candidates.len());
-        for position in candidates {
-            let Some(constraint) = self.in_force.constraints.get(position) else {
-                continue;
-            };
+        for constraint in candidates {
             let template = &constraint.template;
             let applies = constraint.enforcement.applies(point) && template.is_about(review);
             if applies && template.wants(review, point) && wanted(&constraint.id) {
@@ -221,8 +218,7 @@ impl PolicySet {
 
     /// Returns the constraints that may match a review, in their order.
     pub(super) fn candidates(&self, review: &Review) -> impl Iterator<Item = &CompiledConstraint> {
-        let positions = self.in_force.index.candidates(review).into_iter();
-        positions.filter_map(|position| self.in_force.constraints.get(position)).map(AsRef::as_ref)
+        self.in_force.constraints.candidates(review).map(AsRef::as_ref)
     }
 }
 
