@@ -80,12 +80,15 @@ fn what_a_template_may_not_contain_is_refused_before_regorus_sees_it() {
 }
 
 #[test]
-fn conflicts_and_messages_that_are_no_text_fail_the_constraint() {
+fn conflicts_and_answers_of_another_shape_fail_the_constraint() {
     for body in [
+        "violation = null { true }",
         "f = 1 { true }\nf = 2 { true }\nviolation[{\"msg\": \"a\"}] { f }",
         "violation[{\"msg\": 1}] { true }",
     ] {
-        assert!(messages(&RegorusDriver, body).is_err(), "{body}");
+        for driver in [&RegoDriver as &dyn Driver, &RegorusDriver] {
+            assert!(messages(driver, body).is_err(), "{body}");
+        }
     }
 }
 

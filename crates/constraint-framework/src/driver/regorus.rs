@@ -83,10 +83,10 @@ impl CompiledPolicy for RegorusProgram {
         let inventory = self.reads().map(|reads| case.inventory.read_by(reads)).transpose()?;
         let answer = self.answer(&mut engine, inventory, &input, budget);
         let answer = answer.map_err(|error| EvalError::Regorus(error.trim().to_owned()))?;
+        let Some(answer) = answer else { return Ok(Vec::new()) };
         let answer =
             RegoValue::from_json_str(&answer).map_err(|error| EvalError::Regorus(error.to_string()))?;
         match &answer {
-            RegoValue::Null => Ok(Vec::new()),
             RegoValue::Array(entries) => distinct(entries.iter()),
             other => Err(EvalError::Shape(other.to_json_str())),
         }
@@ -98,14 +98,14 @@ impl CompiledPolicy for RegorusProgram {
 }
 
 impl RegorusProgram {
-    /// Returns the answer as JSON, in which sets are arrays; null where it is undefined.
+    /// Returns the answer as JSON, in which sets are arrays; `None` where it is undefined.
     fn answer(
         &self,
         engine: &mut Engine,
         inventory: Option<RegoValue>,
         input: &RegoValue,
         budget: &Budget,
-    ) -> Result<String, String> {
+    ) -> Result<Option<String>, String> {
         let words = |error: &dyn std::fmt::Display| error.to_string();
         engine.set_execution_timer_config(ExecutionTimerConfig {
             limit: budget.time,
@@ -118,8 +118,8 @@ impl RegorusProgram {
         engine.set_input_json(&input.to_json_str()).map_err(|error| words(&error))?;
         let answer = engine.eval_rule(self.query.clone()).map_err(|error| words(&error))?;
         match answer {
-            regorus::Value::Undefined => Ok("null".to_owned()),
-            answer => answer.to_json_str().map_err(|error| words(&error)),
+            regorus::Value::Undefined => Ok(None),
+            answer => answer.to_json_str().map(Some).map_err(|error| words(&error)),
         }
     }
 }
