@@ -12,7 +12,6 @@ mod default;
 
 use serde_json::Value;
 
-use crate::keyword::INT_OR_STRING;
 use crate::node::Node;
 use crate::path::SchemaPath;
 use crate::structural::Report;
@@ -51,16 +50,21 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Compiles the rules of a node, which is the root of a resource or not; `None` for a node that rules cannot see.
+    /// Compiles the rules of a node, which is the root of a resource or not; `None` for a node that rules cannot see, where
+    /// the server refuses them.
     #[cfg(feature = "cel")]
     pub(crate) fn compile(&mut self, node: &Node<'_>, is_resource: bool) -> Option<Vec<Compiled>> {
         let declaration = self.declared.of(node, is_resource)?;
         Some(node.rules().iter().map(|rule| compile::compile(rule, &declaration)).collect())
     }
 
-    /// Without the feature `cel` no more is known than that a rule without the word does not use `oldSelf`.
+    /// Without the feature `cel` no more is known than which nodes rules see, and that a rule without the word does not use
+    /// `oldSelf`.
     #[cfg(not(feature = "cel"))]
     pub(crate) fn compile(&mut self, node: &Node<'_>, _: bool) -> Option<Vec<Compiled>> {
+        if !is_exposed(node) {
+            return None;
+        }
         let compile = |rule: &Value| {
             let text = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
             let uses_old_self = if text.contains("oldSelf") { None } else { Some(false) };
@@ -87,9 +91,10 @@ impl Rules {
     }
 }
 
-/// Returns true if rules can see a value of this schema; the server refuses rules about anything else.
-pub(crate) fn is_exposed(node: &Node<'_>) -> bool {
-    node.flag(INT_OR_STRING)
+/// Returns true if rules can see a value of this schema; `cel/declare.rs` says the same with the feature `cel`.
+#[cfg(not(feature = "cel"))]
+fn is_exposed(node: &Node<'_>) -> bool {
+    node.flag(crate::keyword::INT_OR_STRING)
         || match node.kind() {
             "array" => node.item().is_some_and(is_exposed),
             "object" => node.additional().is_none_or(is_exposed),

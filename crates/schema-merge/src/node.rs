@@ -87,6 +87,11 @@ impl<'a> Node<'a> {
         self.get(keyword).and_then(Value::as_i64)
     }
 
+    /// The most of something; a negative bound admits none.
+    pub(crate) fn bound(&self, keyword: &str) -> Option<u64> {
+        self.integer(keyword).map(|bound| u64::try_from(bound).unwrap_or(0))
+    }
+
     pub(crate) fn number(&self, keyword: &str) -> Option<&'a Number> {
         self.get(keyword).and_then(Value::as_number)
     }

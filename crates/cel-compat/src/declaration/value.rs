@@ -1,7 +1,9 @@
 //! JSON as values of a declared type: times are times, numbers are floats, and fields have the names of expressions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use go_compat::base64::decode_url;
 use serde_json::Value as Json;
 
 use crate::library::time_of;
@@ -11,8 +13,8 @@ use crate::value::{Key, Map, Value};
 use super::{Parts, TypeDeclaration, escaped};
 
 impl TypeDeclaration {
-    /// Converts a JSON value to a value of this type; returns `None` when it is not one, and for bytes, whose
-    /// encoding is not read here.
+    /// Converts a JSON value to a value of this type; returns `None` when it is not one. Bytes are read as the API server
+    /// reads those of a schema: in base64 with `-` and `_`.
     ///
     /// Fields that are not declared are dropped: expressions cannot see them.
     #[must_use]
@@ -39,6 +41,9 @@ impl TypeDeclaration {
             (Type::Int, Json::Number(number)) => number.as_i64().map(Value::Int),
             (Type::Double, Json::Number(number)) => number.as_f64().map(Value::Float),
             (Type::String, Json::String(text)) => Some(Value::text(text.as_str())),
+            (Type::Bytes, Json::String(text)) => {
+                decode_url(text.as_bytes()).map(|bytes| Value::Bytes(Arc::new(bytes)))
+            }
             (Type::Duration, Json::String(text)) => time_of("duration", text),
             (Type::Timestamp, Json::String(text)) => {
                 // A date alone begins at midnight.
@@ -75,16 +80,19 @@ mod tests {
         let fields = [
             ("x-y", TypeDeclaration::number(), false),
             ("at", TypeDeclaration::date(), false),
+            ("raw", TypeDeclaration::bytes(None), false),
             ("for", TypeDeclaration::map(TypeDeclaration::duration(), None), false),
         ];
         let declaration = TypeDeclaration::object(fields);
-        let json = json!({"x-y": 1, "at": "2020-01-02", "for": {"a-b": "1h"}, "unknown": true});
+        let json = json!({"x-y": 1, "at": "2020-01-02", "for": {"a-b": "1h"}, "raw": "_w==", "unknown": true});
         let Some(Value::Map(map)) = declaration.value(&json) else { panic!("an object") };
         let shown: Vec<_> = map.iter().map(|(key, value)| format!("{key}: {value:?}")).collect();
-        assert_eq!(shown.len(), 3, "{shown:?}");
+        assert_eq!(shown.len(), 4, "{shown:?}");
         assert_eq!(map.field("x__dash__y"), Some(&Value::Float(1.0)));
         assert!(matches!(map.field("at"), Some(Value::Timestamp(_))), "{shown:?}");
         assert!(map.field("__for__").is_some(), "{shown:?}");
+        assert_eq!(map.field("raw"), Some(&Value::Bytes(Arc::new(vec![255]))));
+        assert_eq!(declaration.value(&json!({"raw": "/w=="})), None);
         assert_eq!(declaration.value(&json!({"x-y": "one"})), None);
     }
 }

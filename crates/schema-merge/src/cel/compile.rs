@@ -25,13 +25,17 @@ pub(super) fn compile(rule: &Value, declaration: &TypeDeclaration) -> Compiled {
         Ok(Program { rule, message, message_error }) => Compiled {
             error: None,
             message_error,
-            // Every expression of a rule has an estimate; one without would have to be refused, not to be free.
-            cost: rule.max_cost().unwrap_or(u64::MAX),
-            message_cost: message.and_then(|message| message.max_cost()),
+            cost: cost(&rule),
+            message_cost: message.as_ref().map(cost),
             max_cardinality,
             uses_old_self: Some(rule.uses("oldSelf")),
         },
     }
+}
+
+/// Every expression of a rule has an estimate; one without has to be refused, not to be free.
+fn cost(expression: &Expression) -> u64 {
+    expression.max_cost().unwrap_or(u64::MAX)
 }
 
 /// Compiles the expressions of a rule in the environment of its node.
@@ -88,5 +92,18 @@ impl Goal {
                 Some(_) => self.mismatch.to_owned(),
             })),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_without_an_estimate_is_refused_and_not_free() {
+        let of_rule = Environment::for_rule(&TypeDeclaration::boolean(), false).compile("self").unwrap();
+        assert!(cost(&of_rule) < u64::MAX);
+        let other = Environment::default().with("self", Type::Bool).compile("self").unwrap();
+        assert_eq!(cost(&other), u64::MAX);
     }
 }

@@ -28,28 +28,27 @@ impl Declared {
     }
 
     fn declare(&mut self, node: &Node<'_>, is_resource: bool) -> Option<TypeDeclaration> {
-        let bound = |keyword: &str| node.integer(keyword).map(|bound| u64::try_from(bound).unwrap_or(0));
         if node.flag(INT_OR_STRING) {
-            return Some(TypeDeclaration::int_or_string(bound("maxLength")));
+            return Some(TypeDeclaration::int_or_string(node.bound("maxLength")));
         }
         match node.kind() {
             "array" => {
                 let item = node.item()?;
-                Some(TypeDeclaration::list(self.of(item, item.flag(EMBEDDED))?, bound("maxItems")))
+                Some(TypeDeclaration::list(self.of(item, item.flag(EMBEDDED))?, node.bound("maxItems")))
             }
             "object" => match node.additional() {
                 Some(value) => {
                     let value = self.of(value, value.flag(EMBEDDED))?;
-                    Some(TypeDeclaration::map(value, bound("maxProperties")))
+                    Some(TypeDeclaration::map(value, node.bound("maxProperties")))
                 }
                 None => Some(self.object(node, is_resource)),
             },
             "string" => Some(match node.text("format") {
-                "byte" => TypeDeclaration::bytes(bound("maxLength")),
+                "byte" => TypeDeclaration::bytes(node.bound("maxLength")),
                 "duration" => TypeDeclaration::duration(),
                 "date" => TypeDeclaration::date(),
                 "date-time" => TypeDeclaration::date_time(),
-                _ => string(node, bound("maxLength")),
+                _ => string(node, node.bound("maxLength")),
             }),
             "boolean" => Some(TypeDeclaration::boolean()),
             "number" => Some(TypeDeclaration::number()),

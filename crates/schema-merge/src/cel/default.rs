@@ -18,6 +18,9 @@ use crate::node::Node;
 use crate::path::SchemaPath;
 use crate::structural::{Report, go_quoted, normalized};
 
+/// The lint for what only the server can decide.
+const UNCHECKED: &str = "default-rule-unchecked";
+
 /// Reports the rules of `node`, and of the nodes below, that `default` does not satisfy.
 pub(super) fn check(
     declared: &mut Declared,
@@ -88,7 +91,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Evaluates the rules of one node. A value that cannot be read here, such as bytes, is left to the server.
+    /// Evaluates the rules of one node. A value that cannot be read here, such as a time of another form, is left to the
+    /// server.
     fn rules(
         &mut self,
         node: &Node<'_>,
@@ -100,8 +104,13 @@ impl Walk<'_> {
         if node.rules().is_empty() {
             return;
         }
+        // Without a declaration there are no rules here, which is reported with them.
         let Some(declaration) = self.declared.of(node, is_resource) else { return };
-        let Some(this) = declaration.value(value) else { return };
+        let Some(this) = declaration.value(value) else {
+            let detail = "the default was not validated against the rules here: CEL does not read it as a value of its \
+                          format";
+            return self.report.lint(at, UNCHECKED, detail.to_owned());
+        };
         let old = old.and_then(|old| declaration.value(old));
         for rule in node.rules() {
             let is_optional = rule.get("optionalOldSelf").and_then(Value::as_bool).unwrap_or(false);
@@ -157,7 +166,7 @@ impl Walk<'_> {
             Err(unfinished) => {
                 let detail =
                     format!("the default was not validated against the rule {named:?}: {unfinished}");
-                return self.report.lint(at, "default-rule-unchecked", detail);
+                return self.report.lint(at, UNCHECKED, detail);
             }
         };
         let detail = if error.starts_with("no such overload") {
@@ -218,5 +227,30 @@ impl Run<'_> {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::{StructuralOptions, check_structural};
+
+    #[track_caller]
+    fn check(format: &str, rule: &str, default: &str, expected: &[&str]) {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "format": format, "maxLength": 99,
+            "default": default, "x-kubernetes-validations": [{"rule": rule}]}}});
+        let found = check_structural(&schema, &StructuralOptions::default());
+        let rules: Vec<_> = found.iter().map(|diagnostic| diagnostic.rule).collect();
+        assert_eq!(rules, expected, "{found}");
+    }
+
+    #[test]
+    fn bytes_are_compared_and_what_cel_does_not_read_is_reported() {
+        check("byte", "self == b'abc'", "YWJj", &[]);
+        check("byte", "self == b'abd'", "YWJj", &["default-rule"]);
+        // The format allows the digits of base64, and the conversion those of file names.
+        check("byte", "self == b'abc'", "YW/+", &["default-rule-unchecked"]);
+        check("duration", "self < duration('1h')", "3 days", &["default-rule-unchecked"]);
     }
 }

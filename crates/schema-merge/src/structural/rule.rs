@@ -10,7 +10,7 @@ use super::report::Report;
 use super::rule_cost::Costs;
 use super::scope::Scope;
 use super::unsupported;
-use crate::cel::{self, Compiled, NotCompiled, Rules};
+use crate::cel::{Compiled, NotCompiled, Rules};
 use crate::diagnostic::{DiagnosticKind, Severity};
 use crate::keyword::{EMBEDDED, RULES};
 use crate::node::Node;
@@ -84,7 +84,7 @@ pub(super) fn expressions(
         return;
     }
     let is_resource = scope.root || node.flag(EMBEDDED);
-    if !is_resource && !cel::is_exposed(node) {
+    let Some(compiled) = rules.compile(node, is_resource) else {
         let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to \
                       convert structural schema to CEL declarations";
         let path = at.clone().child(RULES);
@@ -96,9 +96,6 @@ pub(super) fn expressions(
             None,
             detail.to_owned(),
         );
-    }
-    let Some(compiled) = rules.compile(node, is_resource) else {
-        return;
     };
     for (index, (rule, compiled)) in node.rules().iter().zip(compiled).enumerate() {
         let place = at.clone().child(RULES).index(index);

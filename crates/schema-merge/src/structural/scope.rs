@@ -21,10 +21,9 @@ pub(super) struct Scope {
 impl Scope {
     /// The scope of what a node holds.
     pub(super) fn below(&self, node: &Node<'_>) -> Self {
-        let bound = |keyword: &str| node.integer(keyword).map(|bound| u64::try_from(bound).unwrap_or(0));
         let elements = match node.kind() {
-            "object" if node.additional_properties.is_some() => bound("maxProperties"),
-            "array" => bound("maxItems"),
+            "object" if node.additional_properties.is_some() => node.bound("maxProperties"),
+            "array" => node.bound("maxItems"),
             _ => Some(1),
         };
         let cardinality = self.cardinality.zip(elements).map(|(outer, inner)| outer.saturating_mul(inner));
