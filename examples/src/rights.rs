@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use controller_declaration::{Declaration, check as compare, consistency, of_user};
+use controller_declaration::{Declaration, check as compare, check_consistency, of_user};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -31,7 +31,7 @@ pub(crate) fn username(namespace: &str, role: &str) -> String {
 /// A page about what each controller does, with a graph.
 #[must_use]
 pub fn page(declarations: &[Declaration]) -> String {
-    controller_declaration::page("What each controller does", declarations)
+    controller_declaration::render_page("What each controller does", declarations)
 }
 
 /// The roles as a manifest. A ClusterRole has the namespace in its name, so that demos do not share it.
@@ -61,7 +61,7 @@ fn cluster_name(declaration: &Declaration, namespace: &str) -> String {
 ///
 /// When declarations contradict each other, or what the API server answers.
 pub async fn grant(cluster: &Cluster, declarations: &[Declaration]) -> Result<()> {
-    consistency(declarations)?;
+    check_consistency(declarations)?;
     for declaration in declarations {
         let (name, namespace) = (declaration.name(), cluster.namespace.as_str());
         let subjects = json!([{"kind": "ServiceAccount", "name": name, "namespace": namespace}]);

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use control_plane::{ControlPlane, Options};
-use controller_declaration::{Declaration, check, consistency, of_user};
+use controller_declaration::{Declaration, check, check_consistency, of_user};
 use examples::{Cluster, building_blocks, declared_page, declared_roles, grant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -209,7 +209,7 @@ async fn conditions_are_read_from_any_kind() {
 #[test]
 fn the_committed_roles_and_page_are_those_of_the_declarations() {
     let declarations = building_blocks::declarations();
-    assert_eq!(consistency(&declarations), Ok(()));
+    assert_eq!(check_consistency(&declarations), Ok(()));
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
     for (file, text) in [
         ("roles.yaml", declared_roles(&declarations, "default").unwrap()),

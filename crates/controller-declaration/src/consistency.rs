@@ -18,14 +18,14 @@ pub enum Diagnostic {
         field: String,
     },
     /// A controller awaits that a finalizer is removed which no controller sets.
-    FinalizerOfNoOne {
+    FinalizerWithoutController {
         /// The controller that waits.
         controller: String,
         /// The finalizer.
         finalizer: String,
     },
     /// A controller reads an annotation that no controller writes. Declare the user who does, if it is one.
-    AnnotationOfNoOne {
+    AnnotationWithoutWriter {
         /// The controller that reads.
         controller: String,
         /// The key.
@@ -44,13 +44,13 @@ pub struct Diagnostics(Vec<Diagnostic>);
 ///
 /// [`Diagnostics`] with every field that two controllers write, and every finalizer or annotation that a controller depends on
 /// and no controller writes.
-pub fn consistency(all: &[Declaration]) -> Result<(), Diagnostics> {
+pub fn check_consistency(all: &[Declaration]) -> Result<(), Diagnostics> {
     let mut found = Vec::new();
     for (index, one) in all.iter().enumerate() {
         for other in all.iter().skip(index.saturating_add(1)) {
             found.extend(two_owners(one, other));
         }
-        found.extend(of_no_one(one, all));
+        found.extend(without_controller(one, all));
     }
     if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
 }
@@ -75,20 +75,20 @@ fn two_owners(one: &Declaration, other: &Declaration) -> Vec<Diagnostic> {
     meet.flat_map(clash).collect()
 }
 
-fn of_no_one(one: &Declaration, all: &[Declaration]) -> Vec<Diagnostic> {
+fn without_controller(one: &Declaration, all: &[Declaration]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for access in one.all() {
         let kinds = || all.iter().flat_map(Declaration::all).filter(|other| same_kind(access, other));
         for finalizer in &access.finalizers_awaited {
             if finalizer != "*" && !kinds().any(|other| other.finalizers_added.contains(finalizer)) {
                 let (controller, finalizer) = (one.name().to_owned(), finalizer.clone());
-                found.push(Diagnostic::FinalizerOfNoOne { controller, finalizer });
+                found.push(Diagnostic::FinalizerWithoutController { controller, finalizer });
             }
         }
         for key in &access.annotations_read {
             if !kinds().any(|other| other.annotations_written.contains(key)) {
                 let (controller, key) = (one.name().to_owned(), key.clone());
-                found.push(Diagnostic::AnnotationOfNoOne { controller, key });
+                found.push(Diagnostic::AnnotationWithoutWriter { controller, key });
             }
         }
     }
@@ -143,10 +143,10 @@ impl fmt::Display for Diagnostic {
             Self::TwoOwners { controllers: [one, other], kind, field } => {
                 write!(f, "`{one}` and `{other}` both write {field} of {kind}: give it to one of them")
             }
-            Self::FinalizerOfNoOne { controller, finalizer } => {
+            Self::FinalizerWithoutController { controller, finalizer } => {
                 write!(f, "`{controller}` awaits the finalizer {finalizer}, which no controller sets")
             }
-            Self::AnnotationOfNoOne { controller, key } => {
+            Self::AnnotationWithoutWriter { controller, key } => {
                 write!(f, "`{controller}` reads the annotation {key}, which no controller writes")
             }
         }
@@ -171,7 +171,7 @@ mod tests {
                 .writes(["/status/b"])
                 .adds_finalizer("x/b"),
         );
-        assert_eq!(consistency(&[one, other]), Ok(()));
+        assert_eq!(check_consistency(&[one, other]), Ok(()));
     }
 
     #[test]
@@ -180,8 +180,8 @@ mod tests {
             Declaration::new(name, "")
                 .access(DeclaredAccess::to("", "configmaps").named(pattern).writes(["/data"]))
         };
-        assert_eq!(consistency(&[writer("a", "a-*"), writer("b", "b-*")]), Ok(()));
-        let found = consistency(&[writer("a", "a-*"), writer("b", "a-*")]).unwrap_err();
+        assert_eq!(check_consistency(&[writer("a", "a-*"), writer("b", "b-*")]), Ok(()));
+        let found = check_consistency(&[writer("a", "a-*"), writer("b", "a-*")]).unwrap_err();
         assert_eq!(found.into_iter().count(), 1);
     }
 
@@ -192,7 +192,7 @@ mod tests {
             .access(machines().writes(["/status/b"]).awaits_finalizer("x/gone"))
             .access(DeclaredAccess::to("", "machines").writes(["/status"]).writes_annotation("k"));
         assert_eq!(
-            consistency(&[one, other]).unwrap_err().to_string(),
+            check_consistency(&[one, other]).unwrap_err().to_string(),
             "`a` and `b` both write /status of machines.example.com: give it to one of them\n\
              `a` reads the annotation k, which no controller writes\n\
              `b` awaits the finalizer x/gone, which no controller sets"

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The fields that identify an object, and those that only the API server sets though an update sends them back: no
 /// field manager owns them.
-const OF_NOBODY: [&str; 10] = [
+const UNOWNED_FIELDS: [&str; 10] = [
     "/apiVersion",
     "/kind",
     "/metadata/name",
@@ -53,7 +53,7 @@ pub(crate) fn written(body: &Value) -> BTreeSet<String> {
         Value::Array(operations) => json_patch(operations, &mut fields),
         body => leaves(body, String::new(), &mut fields),
     }
-    fields.retain(|field| !OF_NOBODY.contains(&field.as_str()));
+    fields.retain(|field| !UNOWNED_FIELDS.contains(&field.as_str()));
     fields
 }
 

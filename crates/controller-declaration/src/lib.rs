@@ -20,14 +20,14 @@
 //! |---|---|
 //! | stating it | [`Declaration`], [`DeclaredAccess`] |
 //! | the rights | [`Declaration::role`], [`Declaration::cluster_role`] |
-//! | a page with a table and a graph | [`page`], [`graph`] |
-//! | two owners of one field, a finalizer that no one adds | [`consistency`] |
+//! | a page with a table and a graph | [`render_page`], [`render_graph`] |
+//! | two owners of one field, a finalizer that no controller adds | [`check_consistency`] |
 //! | an audit log | [`check`], [`of_user`] |
 //!
 //! It computes: it has no client, reads no file and writes none.
 
 mod access;
-mod audit;
+mod audit_log;
 mod call;
 mod consistency;
 mod declaration;
@@ -36,11 +36,11 @@ mod page;
 mod role;
 
 pub use access::DeclaredAccess;
-pub use audit::{AuditReport, check, of_user};
+pub use audit_log::{AuditLogReport, check, of_user};
 pub use call::Call;
-pub use consistency::{Diagnostic, Diagnostics, consistency};
+pub use consistency::{Diagnostic, Diagnostics, check_consistency};
 pub use declaration::Declaration;
-pub use page::{graph, page};
+pub use page::{render_graph, render_page};
 pub use role::FINALIZERS;
 
 /// The program of the README is run.

@@ -8,8 +8,8 @@ use crate::{Declaration, DeclaredAccess};
 /// Renders a page: the graph, and for each controller a table of what it does with each kind. The same declarations make the same text,
 /// so that a test can compare it with a file.
 #[must_use]
-pub fn page(title: &str, all: &[Declaration]) -> String {
-    let mut page = format!("# {title}\n\n```mermaid\n{}```\n", graph(all));
+pub fn render_page(title: &str, all: &[Declaration]) -> String {
+    let mut page = format!("# {title}\n\n```mermaid\n{}```\n", render_graph(all));
     for declaration in all {
         let (name, summary) = (declaration.name(), declaration.summary());
         page.push_str(&format!("\n## {name}\n\n{summary}\n\n{}", table(declaration)));
@@ -75,7 +75,7 @@ fn quoted(all: &BTreeSet<String>) -> String {
 ///   c0 -- writes status --> k0
 /// ```
 #[must_use]
-pub fn graph(all: &[Declaration]) -> String {
+pub fn render_graph(all: &[Declaration]) -> String {
     let kinds: BTreeSet<String> = all.iter().flat_map(Declaration::all).map(DeclaredAccess::kind).collect();
     let kinds: Vec<String> = kinds.into_iter().collect();
     let mut graph = "graph LR\n".to_owned();
@@ -152,7 +152,7 @@ mod tests {
             .access(machines().adds_finalizer("x/drain"))
             .access(DeclaredAccess::to("", "configmaps").everywhere().lists().deletes());
         assert_eq!(
-            page("Two", &[owner, drain]),
+            render_page("Two", &[owner, drain]),
             "# Two
 
 ```mermaid

@@ -133,14 +133,15 @@ mod tests {
 
     #[test]
     fn no_field_has_two_owners() {
-        assert_eq!(controller_declaration::consistency(&controllers()), Ok(()));
+        assert_eq!(controller_declaration::check_consistency(&controllers()), Ok(()));
     }
 
     /// `UPDATE_MANIFEST=1` writes it.
     #[test]
     fn the_committed_page_is_what_is_declared() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/controllers.md");
-        let page = controller_declaration::page("What each controller of the operator does", &controllers());
+        let page =
+            controller_declaration::render_page("What each controller of the operator does", &controllers());
         if std::env::var_os("UPDATE_MANIFEST").is_some() {
             std::fs::write(&path, &page).unwrap();
         }

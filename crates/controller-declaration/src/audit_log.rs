@@ -13,7 +13,7 @@ const DISCOVERY: [&str; 8] =
 
 /// The differences between a declaration and an audit log; [`is_empty`](Self::is_empty) when there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AuditReport {
+pub struct AuditLogReport {
     /// Calls that were made and are not declared.
     pub undeclared: BTreeSet<Call>,
     /// Calls that are declared and were not made.
@@ -45,8 +45,8 @@ const UNOBSERVED: &str = "/status/observedGeneration";
 /// A call counts whatever the API server answered, because a controller that asks for what is gone has still asked. A
 /// server-side apply that created its object (201) used `create` besides `patch`.
 #[must_use]
-pub fn check<'a>(declaration: &Declaration, events: impl IntoIterator<Item = &'a Value>) -> AuditReport {
-    let mut report = AuditReport::default();
+pub fn check<'a>(declaration: &Declaration, events: impl IntoIterator<Item = &'a Value>) -> AuditLogReport {
+    let mut report = AuditLogReport::default();
     let (mut made, mut written) = (BTreeSet::new(), BTreeSet::new());
     for event in events {
         let calls = calls(event);
@@ -100,7 +100,7 @@ fn calls(event: &Value) -> Vec<Call> {
 
 type Written = ((String, String), String);
 
-fn compare_fields(declaration: &Declaration, written: &BTreeSet<Written>, report: &mut AuditReport) {
+fn compare_fields(declaration: &Declaration, written: &BTreeSet<Written>, report: &mut AuditLogReport) {
     let is_of = |access: &DeclaredAccess, kind: &(String, String)| {
         let matches = |declared: &str, made: &str| declared == "*" || declared == made;
         matches(&access.group, &kind.0) && matches(&access.resource, &kind.1)
@@ -122,9 +122,9 @@ fn compare_fields(declaration: &Declaration, written: &BTreeSet<Written>, report
     }
 }
 
-// === impl AuditReport ===
+// === impl AuditLogReport ===
 
-impl AuditReport {
+impl AuditLogReport {
     /// Returns true if the controller did what it declares, all of it and nothing else.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -133,7 +133,7 @@ impl AuditReport {
 }
 
 /// One difference in each line; nothing when there are none.
-impl fmt::Display for AuditReport {
+impl fmt::Display for AuditLogReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let calls = [
             ("not declared", &self.undeclared),
