@@ -44,7 +44,7 @@ pub trait Target: fmt::Debug + Send + Sync {
 /// A compiled `match` block.
 pub trait Matcher: fmt::Debug + Send + Sync {
     /// Returns the places of the objects that the block can match, for the index.
-    fn route(&self) -> Route;
+    fn criteria(&self) -> MatchCriteria;
 
     /// Returns true if the block matches the review.
     ///
@@ -58,19 +58,19 @@ pub trait Matcher: fmt::Debug + Send + Sync {
 ///
 /// An index may call [`Matcher::matches`] for an object that is elsewhere all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
+pub struct MatchCriteria {
     /// Pairs of group and kind, one of which the object has.
     pub kinds: Vec<KindFilter>,
     /// The further condition on the object.
-    pub narrow: Narrow,
+    pub criterion: Criterion,
 }
 
-/// The further condition of a [`Route`] on its objects.
+/// The further condition of a [`MatchCriteria`] on its objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Narrow {
+pub enum Criterion {
     /// No further condition.
-    Nothing,
+    None,
     /// The object's name matches, or its `generateName` can become a name that does.
     Name(Glob),
     /// The object has one of these labels.
@@ -81,11 +81,11 @@ pub enum Narrow {
     NotNamespace(Vec<Glob>),
 }
 
-impl Route {
-    /// Returns the route of a constraint that can match any object.
+impl MatchCriteria {
+    /// Returns the criteria of a constraint that can match any object.
     #[must_use]
     pub fn everywhere() -> Self {
-        Self { kinds: vec![KindFilter { group: None, kind: None }], narrow: Narrow::Nothing }
+        Self { kinds: vec![KindFilter { group: None, kind: None }], criterion: Criterion::None }
     }
 }
 

@@ -11,7 +11,9 @@ use constraint_framework::driver::{
 };
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::review::{Document, EnforcementPoint, RawViolation, Review};
-use constraint_framework::target::{AdmissionTarget, InventoryPathError, MatchError, Matcher, Route, Target};
+use constraint_framework::target::{
+    AdmissionTarget, InventoryPathError, MatchCriteria, MatchError, Matcher, Target,
+};
 use serde_json::{Value, json};
 
 /// Judges letters; matches all of them.
@@ -40,8 +42,8 @@ impl Target for Letters {
 }
 
 impl Matcher for Every {
-    fn route(&self) -> Route {
-        Route::everywhere()
+    fn criteria(&self) -> MatchCriteria {
+        MatchCriteria::everywhere()
     }
 
     fn matches(&self, _: &Review) -> Result<bool, MatchError> {
@@ -118,9 +120,9 @@ impl Target for Faulty {
 }
 
 impl Matcher for FaultyMatcher {
-    fn route(&self) -> Route {
-        assert_ne!(self.0, "route");
-        Route::everywhere()
+    fn criteria(&self) -> MatchCriteria {
+        assert_ne!(self.0, "criteria");
+        MatchCriteria::everywhere()
     }
 
     fn matches(&self, _: &Review) -> Result<bool, MatchError> {
@@ -151,7 +153,7 @@ fn a_target_that_panics_fails_one_constraint() {
     };
     put("sound", "").unwrap();
     put("matching", "match").unwrap();
-    put("routing", "route").unwrap();
+    put("routing", "criteria").unwrap();
     let refused = put("sound", "compile").unwrap_err();
     assert!(refused.starts_with("/spec/match: "), "{refused}");
     let verdict = builder.build().review(&Review::default(), EnforcementPoint::AUDIT, &Budget::default());

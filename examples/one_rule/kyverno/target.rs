@@ -3,7 +3,9 @@
 use constraint_framework::api::{FieldError, FieldErrors};
 use constraint_framework::review::{Document, Review};
 use constraint_framework::target::AdmissionTarget;
-use constraint_framework::target::{InventoryPathError, MatchError, Matcher, RequestError, Route, Target};
+use constraint_framework::target::{
+    InventoryPathError, MatchCriteria, MatchError, Matcher, RequestError, Target,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -119,8 +121,8 @@ fn is_supported(kind: &str) -> bool {
 }
 
 impl Matcher for Selection {
-    fn route(&self) -> Route {
-        Route::everywhere()
+    fn criteria(&self) -> MatchCriteria {
+        MatchCriteria::everywhere()
     }
 
     fn matches(&self, review: &Review) -> Result<bool, MatchError> {

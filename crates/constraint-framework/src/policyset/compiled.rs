@@ -13,7 +13,7 @@ use crate::driver::{CelDriver, CompileError, CompiledPolicy, Driver};
 use crate::error::IngestError;
 use crate::inventory::Reads;
 use crate::review::{Enforcement, EnforcementPoint, Json, Review};
-use crate::target::{ConstraintCrds, CrdParts, MatchError, Matcher, Route, Target};
+use crate::target::{ConstraintCrds, CrdParts, MatchCriteria, MatchError, Matcher, Target};
 
 use super::contain::contained;
 use super::place::pointer;
@@ -264,8 +264,8 @@ const TARGET_FAILED: &str = "the target failed on it: report it with the constra
 
 impl CompiledConstraint {
     /// Returns the places of the objects that can match: everywhere, if the target panics.
-    pub(super) fn route(&self) -> Route {
-        contained(|| self.matcher.route()).unwrap_or_else(Route::everywhere)
+    pub(super) fn criteria(&self) -> MatchCriteria {
+        contained(|| self.matcher.criteria()).unwrap_or_else(MatchCriteria::everywhere)
     }
 
     pub(super) fn matches(&self, review: &Review) -> Result<bool, MatchError> {

@@ -30,7 +30,7 @@ impl ConstraintInForce {
 
     /// Returns pairs of group and kind, one of which every object has that can match.
     pub fn kinds(&self) -> Vec<KindFilter> {
-        self.0.route().kinds
+        self.0.criteria().kinds
     }
 
     /// Returns `deny`, `warn`, `dryrun` or `scoped`, as the constraint has it.

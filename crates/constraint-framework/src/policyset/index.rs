@@ -11,7 +11,7 @@ mod tests;
 use std::collections::HashMap;
 
 use crate::review::{Document, Review};
-use crate::target::{Glob, KindFilter, Narrow, Route};
+use crate::target::{Criterion, Glob, KindFilter, MatchCriteria};
 
 use self::globs::Globs;
 
@@ -50,11 +50,11 @@ impl<C> Default for File<C> {
 
 impl<C: Clone> Index<C> {
     /// Files a constraint behind those that were filed before.
-    pub(super) fn push(&mut self, constraint: C, route: &Route) {
+    pub(super) fn push(&mut self, constraint: C, criteria: &MatchCriteria) {
         let position = self.all.len();
-        for filter in &route.kinds {
+        for filter in &criteria.kinds {
             let file = self.files.entry(filter.clone()).or_default();
-            file.insert(&(position, constraint.clone()), &route.narrow);
+            file.insert(&(position, constraint.clone()), &criteria.criterion);
         }
         self.all.push(constraint);
     }
@@ -93,18 +93,20 @@ impl<C: Clone> Index<C> {
 }
 
 impl<C: Clone> File<C> {
-    fn insert(&mut self, entry: &Entry<C>, narrow: &Narrow) {
-        match narrow {
-            Narrow::Nothing => self.every.push(entry.clone()),
-            Narrow::Name(glob) => self.names.insert(entry, glob),
-            Narrow::Label(labels) => {
+    fn insert(&mut self, entry: &Entry<C>, criterion: &Criterion) {
+        match criterion {
+            Criterion::None => self.every.push(entry.clone()),
+            Criterion::Name(glob) => self.names.insert(entry, glob),
+            Criterion::Label(labels) => {
                 for (key, value) in labels {
                     let values = self.labels.entry(key.clone()).or_default();
                     values.entry(value.clone()).or_default().push(entry.clone());
                 }
             }
-            Narrow::Namespace(globs) => globs.iter().for_each(|glob| self.namespaces.insert(entry, glob)),
-            Narrow::NotNamespace(globs) => self.excluded.entry(globs.clone()).or_default().push(entry.clone()),
+            Criterion::Namespace(globs) => globs.iter().for_each(|glob| self.namespaces.insert(entry, glob)),
+            Criterion::NotNamespace(globs) => {
+                self.excluded.entry(globs.clone()).or_default().push(entry.clone())
+            }
         }
     }
 

@@ -38,8 +38,8 @@ impl InForce {
     ) -> Self {
         let mut index = Index::default();
         for constraint in constraints {
-            let route = constraint.route();
-            index.push(constraint, &route);
+            let criteria = constraint.criteria();
+            index.push(constraint, &criteria);
         }
         Self { constraints: index, templates }
     }

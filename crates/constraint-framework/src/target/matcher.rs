@@ -10,7 +10,7 @@ use crate::review::{Document, Review, ReviewSource};
 
 use super::glob::Glob;
 use super::selector::{LabelSelector, Selector};
-use super::{KindFilter, MatchError, Matcher, Narrow, Route};
+use super::{Criterion, KindFilter, MatchCriteria, MatchError, Matcher};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -141,22 +141,22 @@ fn compile_source(word: Option<&str>, errors: &mut Vec<FieldError>) -> Option<Re
 impl KubernetesMatcher {
     /// Returns the most selective criterion. A criterion that is evaluated after one that can be undecidable is not
     /// used: the constraint then has to report that it cannot decide.
-    fn narrow(&self) -> Narrow {
+    fn criterion(&self) -> Criterion {
         let name = self.name.as_ref().filter(|_| self.namespace_selector.is_none());
         if let Some(name @ Glob::Exact(_)) = name {
-            return Narrow::Name(name.clone());
+            return Criterion::Name(name.clone());
         }
         if let Some(labels) = self.label_selector.one_of() {
-            return Narrow::Label(labels);
+            return Criterion::Label(labels);
         }
         let broad = |glob: &Glob| matches!(glob, Glob::Contains(_));
         if !self.namespaces.is_empty() && !self.namespaces.iter().any(broad) {
-            return Narrow::Namespace(self.namespaces.clone());
+            return Criterion::Namespace(self.namespaces.clone());
         }
         match name {
-            Some(name) if !broad(name) => Narrow::Name(name.clone()),
-            _ if self.excluded_namespaces.is_empty() => Narrow::Nothing,
-            _ => Narrow::NotNamespace(self.excluded_namespaces.clone()),
+            Some(name) if !broad(name) => Criterion::Name(name.clone()),
+            _ if self.excluded_namespaces.is_empty() => Criterion::None,
+            _ => Criterion::NotNamespace(self.excluded_namespaces.clone()),
         }
     }
 }
@@ -164,10 +164,10 @@ impl KubernetesMatcher {
 // === matching ===
 
 impl Matcher for KubernetesMatcher {
-    fn route(&self) -> Route {
-        let everywhere = Route::everywhere();
+    fn criteria(&self) -> MatchCriteria {
+        let everywhere = MatchCriteria::everywhere();
         let kinds = if self.kinds.is_empty() { everywhere.kinds } else { self.kinds.clone() };
-        Route { kinds, narrow: self.narrow() }
+        MatchCriteria { kinds, criterion: self.criterion() }
     }
 
     /// Returns true when the new **or** the old object matches, so that an update which removes a matching label is seen.

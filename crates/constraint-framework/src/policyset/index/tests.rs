@@ -15,7 +15,7 @@ fn matcher(block: &Value) -> Option<Box<dyn Matcher>> {
 /// An index of the numbers of the matchers.
 fn index(matchers: &[Box<dyn Matcher>]) -> Index<usize> {
     let mut index = Index::default();
-    matchers.iter().enumerate().for_each(|(number, matcher)| index.push(number, &matcher.route()));
+    matchers.iter().enumerate().for_each(|(number, matcher)| index.push(number, &matcher.criteria()));
     index
 }
 

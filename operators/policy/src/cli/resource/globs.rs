@@ -2,7 +2,7 @@
 
 use constraint_framework::api::{FieldError, FieldErrors};
 use constraint_framework::review::Review;
-use constraint_framework::target::{MatchError, Matcher, Route};
+use constraint_framework::target::{MatchCriteria, MatchError, Matcher};
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
@@ -100,8 +100,8 @@ impl Selection {
 
 impl Matcher for Selection {
     /// These resources have types, and no groups and kinds.
-    fn route(&self) -> Route {
-        Route::everywhere()
+    fn criteria(&self) -> MatchCriteria {
+        MatchCriteria::everywhere()
     }
 
     fn matches(&self, review: &Review) -> Result<bool, MatchError> {
