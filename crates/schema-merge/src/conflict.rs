@@ -1,6 +1,6 @@
 //! The reasons why fragments could not be merged: [`MergeError`], one per thing to fix.
 //!
-//! Each names the place in the merged schema and everybody involved. Diagnostics about a single schema are
+//! Each names the place in the merged schema and all fragments involved. Diagnostics about a single schema are
 //! `diagnostic.rs`.
 
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::path::{MountPath, SchemaPath};
 
 /// One side of a conflict: a fragment and its value of the keyword.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Claim {
+pub struct ConflictSide {
     /// The fragment's origin.
     pub origin: String,
     /// The value of the keyword; `None` when the fragment describes the node without it.
@@ -84,28 +84,28 @@ pub enum MergeError {
         property: String,
     },
     /// A fragment contributes at or below an exclusive mount of another one.
-    #[error("{at}: {intruder} contributes here, but {holder} is mounted exclusively at {held:?}; mount both shared or move one", held = .held.to_string())]
+    #[error("{at}: {other_origin} contributes here, but {exclusive_origin} is mounted exclusively at {exclusive_mount:?}; mount both shared or move one", exclusive_mount = .exclusive_mount.to_string())]
     Exclusive {
         /// The place in the merged schema.
         at: SchemaPath,
-        /// The contributor that holds the place.
-        holder: String,
+        /// The origin that is mounted exclusively.
+        exclusive_origin: String,
         /// The exclusive mount.
-        held: MountPath,
-        /// The other contributor.
-        intruder: String,
+        exclusive_mount: MountPath,
+        /// The origin that contributes as well.
+        other_origin: String,
     },
     /// Two fragments say different things about the same keyword of the same node.
-    #[error("{at}: {keyword} differs: {} and {}", claim(.left), claim(.right))]
+    #[error("{at}: {keyword} differs: {} and {}", side(.left), side(.right))]
     Conflict {
         /// The node in the merged schema.
         at: SchemaPath,
         /// The keyword.
         keyword: String,
-        /// One claim.
-        left: Box<Claim>,
-        /// The other claim.
-        right: Box<Claim>,
+        /// One side.
+        left: Box<ConflictSide>,
+        /// The other side.
+        right: Box<ConflictSide>,
     },
     /// Together the fragments accept nothing. The API server would not notice.
     #[error("{at}: {detail}, so that no value is valid; contributed by {}", .origins.join(", "))]
@@ -114,7 +114,7 @@ pub enum MergeError {
         at: SchemaPath,
         /// The keywords that contradict each other.
         detail: String,
-        /// Everybody who contributed to the node.
+        /// The origins of all fragments that describe the node.
         origins: Vec<String>,
     },
     /// A fragment is mounted below something that cannot have properties.
@@ -201,7 +201,7 @@ impl MergeError {
             | Self::Reserved { origin, .. }
             | Self::Sealed { origin, .. }
             | Self::MountDefault { origin, .. } => vec![origin],
-            Self::Exclusive { holder, intruder, .. } => vec![holder, intruder],
+            Self::Exclusive { exclusive_origin, other_origin, .. } => vec![exclusive_origin, other_origin],
             Self::Conflict { left, right, .. } => vec![&left.origin, &right.origin],
             Self::NotAParent { origin, parent, .. } => vec![origin, parent],
             Self::Unsatisfiable { origins, .. } | Self::NotStructural { origins, .. } => {
@@ -232,9 +232,9 @@ impl FromStr for MountPath {
     }
 }
 
-fn claim(claim: &Claim) -> String {
-    match &claim.value {
-        Some(value) => format!("{} says {value}", claim.origin),
-        None => format!("{} leaves it out", claim.origin),
+fn side(side: &ConflictSide) -> String {
+    match &side.value {
+        Some(value) => format!("{} says {value}", side.origin),
+        None => format!("{} leaves it out", side.origin),
     }
 }

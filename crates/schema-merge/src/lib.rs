@@ -60,7 +60,7 @@ mod structural;
 mod structuralize;
 
 pub use compat::{Change, Direction, Impact, compat, compat_crd};
-pub use conflict::{Claim, MergeError};
+pub use conflict::{ConflictSide, MergeError};
 pub use crd::validate_crd;
 pub use diagnostic::{Diagnostic, DiagnosticKind, Severity};
 pub use errors::{Diagnostics, Errors};
@@ -71,7 +71,9 @@ pub use merger::{Frame, Merger, MetadataLimits, TextLimits};
 pub use object::{ObjectVerdict, Pruned, defaulted, pruned, validate_object};
 pub use path::{MountPath, SchemaPath, Step};
 pub use structural::{StructuralOptions, check_structural};
-pub use structuralize::{Loss, Reason, StructuralizeError, Structuralized, Style, structuralize};
+pub use structuralize::{
+    Loss, StructuralizeError, StructuralizeErrorKind, Structuralized, Style, structuralize,
+};
 
 /// The example of the README, compiled and run as a test.
 #[cfg(doctest)]

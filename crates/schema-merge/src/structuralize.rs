@@ -51,13 +51,13 @@ pub struct StructuralizeError {
     /// The place in the input, with references followed.
     pub path: SchemaPath,
     /// The reason.
-    pub reason: Reason,
+    pub reason: StructuralizeErrorKind,
 }
 
 /// The reason why there is no structural schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum StructuralizeErrorKind {
     /// A type that contains itself.
     #[error("{0} contains itself, and a structural schema cannot; keep the inner part as a preserved object")]
     Recursive(String),
@@ -130,9 +130,11 @@ impl Style {
 /// Everything that is in the way, by place.
 pub fn structuralize(schema: &Value, style: Style) -> Result<Structuralized, Errors<StructuralizeError>> {
     if let Some(detail) = SchemaLimits::default().exceeded(schema) {
-        return Err(
-            vec![StructuralizeError { path: SchemaPath::root(), reason: Reason::TooLarge(detail) }].into()
-        );
+        return Err(vec![StructuralizeError {
+            path: SchemaPath::root(),
+            reason: StructuralizeErrorKind::TooLarge(detail),
+        }]
+        .into());
     }
     let mut walk = Walk {
         root: schema,
@@ -168,7 +170,7 @@ fn refused(schema: &Value) -> Vec<StructuralizeError> {
         let steps = diagnostic.path.steps().iter().skip(2).cloned().collect::<Vec<Step>>();
         StructuralizeError {
             path: SchemaPath::from_steps(steps),
-            reason: Reason::Refused(diagnostic.to_string()),
+            reason: StructuralizeErrorKind::Refused(diagnostic.to_string()),
         }
     };
     diagnostics.into_iter().filter(crate::Diagnostic::is_error).map(error).collect()
@@ -192,7 +194,9 @@ impl<'s> Walk<'s> {
             if self.nodes == MAX_NODES.saturating_add(1) {
                 self.error(
                     at,
-                    Reason::TooLarge(format!("more than {MAX_NODES} schemas after inlining references")),
+                    StructuralizeErrorKind::TooLarge(format!(
+                        "more than {MAX_NODES} schemas after inlining references"
+                    )),
                 );
             }
             return Map::new();
@@ -200,7 +204,9 @@ impl<'s> Walk<'s> {
         if at.len().saturating_add(self.following.len()) > MAX_DEPTH {
             self.error(
                 at,
-                Reason::TooLarge(format!("nested deeper than {MAX_DEPTH} levels after inlining references")),
+                StructuralizeErrorKind::TooLarge(format!(
+                    "nested deeper than {MAX_DEPTH} levels after inlining references"
+                )),
             );
             return Map::new();
         }
@@ -208,7 +214,7 @@ impl<'s> Walk<'s> {
             Value::Object(map) => map,
             Value::Bool(true) | Value::Null => return anything(),
             _ => {
-                self.error(at, Reason::Empty("no value"));
+                self.error(at, StructuralizeErrorKind::Empty("no value"));
                 return Map::new();
             }
         };
@@ -225,7 +231,7 @@ impl<'s> Walk<'s> {
         self.losses.push(Loss { path: at.clone(), detail: detail.into() });
     }
 
-    fn error(&mut self, at: &SchemaPath, reason: Reason) {
+    fn error(&mut self, at: &SchemaPath, reason: StructuralizeErrorKind) {
         self.errors.push(StructuralizeError { path: at.clone(), reason });
     }
 }

@@ -9,7 +9,9 @@
 
 mod derived;
 
-use schema_merge::{Diagnostic, Reason, StructuralOptions, Style, check_structural, structuralize};
+use schema_merge::{
+    Diagnostic, StructuralOptions, StructuralizeErrorKind, Style, check_structural, structuralize,
+};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -20,7 +22,7 @@ fn check(input: Value, expected: Value) -> Vec<String> {
 }
 
 #[track_caller]
-fn refuse(input: Value) -> (String, Reason) {
+fn refuse(input: Value) -> (String, StructuralizeErrorKind) {
     let first = structuralize(&input, Style::default()).unwrap_err().into_iter().next().unwrap();
     (first.path.pointer(), first.reason)
 }
@@ -168,12 +170,14 @@ fn a_chain_of_references_is_followed_as_far_as_the_stack_allows() {
         json!({"$ref": "#/$defs/d0", "$defs": links})
     };
     assert!(structuralize(&chain(100), Style::default()).is_ok());
-    assert!(matches!(refuse(chain(30_000)).1, Reason::TooLarge(text) if text.contains("nested deeper")));
+    assert!(
+        matches!(refuse(chain(30_000)).1, StructuralizeErrorKind::TooLarge(text) if text.contains("nested deeper"))
+    );
     let mut alias = json!({"$ref": "#/$defs/d0", "$defs": {"d20000": {"type": "string"}}});
     for number in 0..20_000 {
         alias["$defs"][format!("d{number}")] = json!({"$ref": format!("#/$defs/d{}", number + 1)});
     }
-    assert!(matches!(refuse(alias).1, Reason::TooLarge(_)));
+    assert!(matches!(refuse(alias).1, StructuralizeErrorKind::TooLarge(_)));
 }
 
 #[test]
@@ -200,22 +204,25 @@ fn unique_items_become_a_set_only_on_request() {
 fn what_is_in_the_way_is_named() {
     assert_eq!(
         refuse(json!({"$ref": "#/$defs/nowhere"})).1,
-        Reason::Unresolved("#/$defs/nowhere".to_owned())
+        StructuralizeErrorKind::Unresolved("#/$defs/nowhere".to_owned())
     );
     let (at, reason) =
         refuse(json!({"type": "object", "properties": {"p": {"type": "string", "pattern": "(?=x)"}}}));
     assert_eq!(at, "/properties/p");
-    assert!(matches!(reason, Reason::Pattern(text) if text.contains("(?=")));
+    assert!(matches!(reason, StructuralizeErrorKind::Pattern(text) if text.contains("(?=")));
     let mutual = json!({"$ref": "#/$defs/A", "$defs": {
         "A": {"type": "object", "properties": {"b": {"$ref": "#/$defs/B"}}},
         "B": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}},
     }});
-    assert_eq!(refuse(mutual), ("/properties/b/properties/a".to_owned(), Reason::Recursive("A".to_owned())));
+    assert_eq!(
+        refuse(mutual),
+        ("/properties/b/properties/a".to_owned(), StructuralizeErrorKind::Recursive("A".to_owned()))
+    );
     let mut doubling = json!({"$ref": "#/$defs/d0", "$defs": {"d30": {"type": "string"}}});
     for level in 0..30 {
         let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
         doubling["$defs"][format!("d{level}")] =
             json!({"type": "object", "properties": {"l": next, "r": next}});
     }
-    assert!(matches!(refuse(doubling).1, Reason::TooLarge(_)));
+    assert!(matches!(refuse(doubling).1, StructuralizeErrorKind::TooLarge(_)));
 }

@@ -130,23 +130,23 @@ impl<'t> Join<'t> {
         let Some(first) = node.here.iter().position(holds) else {
             return;
         };
-        let everybody: Vec<&Fragment> = node
+        let contributors: Vec<&Fragment> = node
             .here
             .iter()
             .map(|(fragment, ..)| *fragment)
             .chain(node.below.iter().map(|below| below.0))
             .collect();
         for (place, holder) in node.here.iter().enumerate().filter(|(_, voice)| holds(voice)) {
-            let others = everybody.iter().enumerate().filter(|(other, _)| *other != place);
+            let others = contributors.iter().enumerate().filter(|(other, _)| *other != place);
             // Two holders of the same place accuse each other once only.
             let once =
                 others.filter(|(other, _)| *other > place || !node.here.get(*other).is_some_and(holds));
-            for (_, intruder) in once {
+            for (_, other) in once {
                 self.errors.push(MergeError::Exclusive {
                     at: at.clone(),
-                    holder: holder.0.origin.clone(),
-                    held: holder.0.at.clone(),
-                    intruder: intruder.origin.clone(),
+                    exclusive_origin: holder.0.origin.clone(),
+                    exclusive_mount: holder.0.at.clone(),
+                    other_origin: other.origin.clone(),
                 });
             }
         }

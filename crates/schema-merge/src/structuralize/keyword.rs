@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use go_compat::regexp;
 use serde_json::{Map, Value, json};
 
-use super::{Reason, Walk, anything, is_null};
+use super::{StructuralizeErrorKind, Walk, anything, is_null};
 use crate::keyword::{self, INT_OR_STRING, LIST_TYPE, PRESERVE};
 use crate::merger::{flag, text};
 use crate::number;
@@ -56,7 +56,7 @@ impl<'s> Walk<'s> {
                 }
                 "properties" => self.properties(value, &mut node, at),
                 "items" => self.items(value, &mut node, at),
-                "prefixItems" => self.error(at, Reason::Tuple),
+                "prefixItems" => self.error(at, StructuralizeErrorKind::Tuple),
                 "uniqueItems" => {}
                 "unevaluatedProperties" => {
                     if *value == json!(false) {
@@ -83,7 +83,7 @@ impl<'s> Walk<'s> {
     fn kind(&mut self, value: &Value, node: &mut Map<String, Value>, at: &SchemaPath) {
         let Value::Array(types) = value else {
             if *value == json!("null") {
-                self.error(at, Reason::Empty("null"));
+                self.error(at, StructuralizeErrorKind::Empty("null"));
             }
             node.insert("type".to_owned(), value.clone());
             return;
@@ -94,7 +94,7 @@ impl<'s> Walk<'s> {
             node.insert("nullable".to_owned(), json!(true));
         }
         match *kinds.as_slice() {
-            [] => self.error(at, Reason::Empty("null")),
+            [] => self.error(at, StructuralizeErrorKind::Empty("null")),
             [kind] => drop(node.insert("type".to_owned(), json!(kind))),
             ["integer", "string"] | ["string", "integer"] => {
                 drop(node.insert(INT_OR_STRING.to_owned(), json!(true)))
@@ -102,7 +102,7 @@ impl<'s> Walk<'s> {
             ["integer", "number"] | ["number", "integer"] => {
                 drop(node.insert("type".to_owned(), json!("number")))
             }
-            _ => self.error(at, Reason::Union(kinds.join(" and "))),
+            _ => self.error(at, StructuralizeErrorKind::Union(kinds.join(" and "))),
         }
     }
 
@@ -118,7 +118,7 @@ impl<'s> Walk<'s> {
 
     fn items(&mut self, value: &'s Value, node: &mut Map<String, Value>, at: &mut SchemaPath) {
         if value.is_array() {
-            return self.error(at, Reason::Tuple);
+            return self.error(at, StructuralizeErrorKind::Tuple);
         }
         let item = at.within(|at| at.push_child("items"), |at| self.node(value, at));
         node.insert("items".to_owned(), Value::Object(item));
@@ -126,7 +126,7 @@ impl<'s> Walk<'s> {
 
     fn pattern(&mut self, value: &Value, node: &mut Map<String, Value>, at: &SchemaPath) {
         if let Some(Err(error)) = value.as_str().map(regexp::check) {
-            self.error(at, Reason::Pattern(error.to_string()));
+            self.error(at, StructuralizeErrorKind::Pattern(error.to_string()));
         }
         node.insert("pattern".to_owned(), value.clone());
     }
@@ -159,7 +159,7 @@ impl<'s> Walk<'s> {
             Some(Value::Bool(true)) => {
                 drop(node.insert("additionalProperties".to_owned(), Value::Object(anything())))
             }
-            Some(_) if declared => self.error(at, Reason::PropertiesAndMap),
+            Some(_) if declared => self.error(at, StructuralizeErrorKind::PropertiesAndMap),
             Some(values) => {
                 let values =
                     at.within(|at| at.push_child("additionalProperties"), |at| self.node(values, at));
@@ -196,7 +196,7 @@ impl<'s> Walk<'s> {
         } else if node.keys().all(|keyword| says_nothing(keyword)) {
             node.extend(anything());
         } else {
-            self.error(at, Reason::Union("values of any type".to_owned()));
+            self.error(at, StructuralizeErrorKind::Union("values of any type".to_owned()));
         }
     }
 
@@ -209,7 +209,7 @@ impl<'s> Walk<'s> {
         values.retain(|value| !value.is_null());
         if values.is_empty() && before > 0 {
             node.remove("enum");
-            self.error(at, Reason::Empty("null"));
+            self.error(at, StructuralizeErrorKind::Empty("null"));
         } else if values.len() < before {
             node.insert("nullable".to_owned(), json!(true));
             self.lose(at, "null is refused: the server never accepts it where there is an enum");

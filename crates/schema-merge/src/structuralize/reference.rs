@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Reason, Walk, variant};
+use super::{StructuralizeErrorKind, Walk, variant};
 use crate::keyword::ANNOTATIONS;
 use crate::path::SchemaPath;
 
@@ -15,11 +15,11 @@ impl<'s> Walk<'s> {
         at: &mut SchemaPath,
     ) -> Map<String, Value> {
         if self.following.iter().any(|name| name == reference) {
-            self.error(at, Reason::Recursive(name_of(reference)));
+            self.error(at, StructuralizeErrorKind::Recursive(name_of(reference)));
             return Map::new();
         }
         let Some(target) = self.resolve(reference) else {
-            self.error(at, Reason::Unresolved(reference.to_owned()));
+            self.error(at, StructuralizeErrorKind::Unresolved(reference.to_owned()));
             return Map::new();
         };
         self.following.push(reference.to_owned());
@@ -40,7 +40,7 @@ impl<'s> Walk<'s> {
             }
         }
         if let Err(name) = variant::absorb(&mut node, rest) {
-            self.error(at, Reason::Collision(name));
+            self.error(at, StructuralizeErrorKind::Collision(name));
         }
         self.without_null(&mut node, at);
         node

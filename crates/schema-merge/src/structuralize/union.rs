@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::junctor_keywords::bare;
 use super::keyword::{kind_of, split_null};
-use super::{Reason, Walk, variant};
+use super::{StructuralizeErrorKind, Walk, variant};
 use crate::keyword::{ANNOTATIONS, INT_OR_STRING, PRESERVE};
 use crate::merger::{flag, text};
 use crate::number;
@@ -40,7 +40,7 @@ impl<'s> Walk<'s> {
             }
             let member = self.member("allOf", index, member, at);
             if let Err(name) = variant::absorb(node, member) {
-                self.error(at, Reason::Collision(name));
+                self.error(at, StructuralizeErrorKind::Collision(name));
             }
         }
         self.keep("allOf", kept, node, at);
@@ -70,12 +70,12 @@ impl<'s> Walk<'s> {
             done.iter_mut().for_each(|member| drop(member.remove("nullable")));
         }
         if shared.is_none() && rest.is_empty() {
-            return self.error(at, Reason::Empty("null"));
+            return self.error(at, StructuralizeErrorKind::Empty("null"));
         }
         match <[_; 1]>::try_from(done) {
             Ok([only]) => {
                 if let Err(name) = variant::absorb(node, only) {
-                    self.error(at, Reason::Collision(name));
+                    self.error(at, StructuralizeErrorKind::Collision(name));
                 }
             }
             Err(several) => self.several(keyword, several, node, at),
@@ -98,7 +98,7 @@ impl<'s> Walk<'s> {
         match (&*distinct, own.as_deref()) {
             (["object"], None | Some("object")) => match variant::hoist(keyword, members, node) {
                 Ok(losses) => losses.into_iter().for_each(|loss| self.lose(at, loss)),
-                Err(name) => self.error(at, Reason::Collision(name)),
+                Err(name) => self.error(at, StructuralizeErrorKind::Collision(name)),
             },
             ([kind @ ("string" | "integer" | "number" | "boolean" | "array")], None) => {
                 let kind = (*kind).to_owned();
@@ -122,7 +122,7 @@ impl<'s> Walk<'s> {
                 self.lose(at, "one member accepts anything, so that the others say nothing");
                 node.insert(PRESERVE.to_owned(), json!(true));
             }
-            (kinds, _) => self.error(at, Reason::Union(kinds.join(" and "))),
+            (kinds, _) => self.error(at, StructuralizeErrorKind::Union(kinds.join(" and "))),
         }
     }
 
@@ -146,7 +146,10 @@ impl<'s> Walk<'s> {
                 [first, ref rest @ ..] if rest.iter().all(|other| *other == first) => {
                     node.insert("items".to_owned(), first.clone());
                 }
-                _ => return self.error(at, Reason::Union("lists of different items".to_owned())),
+                _ => {
+                    return self
+                        .error(at, StructuralizeErrorKind::Union("lists of different items".to_owned()));
+                }
             }
         }
         let bare: Vec<Map<String, Value>> = members.iter().map(bare).collect();
@@ -195,7 +198,7 @@ impl<'s> Walk<'s> {
             return;
         }
         if node.contains_key(keyword) && keyword != "allOf" {
-            return self.error(at, Reason::Collision(keyword.to_owned()));
+            return self.error(at, StructuralizeErrorKind::Collision(keyword.to_owned()));
         }
         match node.get_mut(keyword) {
             Some(Value::Array(list)) => list.extend(members),

@@ -1,4 +1,4 @@
-//! The keywords on which everybody who describes a node must agree: type, format, default, extensions.
+//! The keywords on which all descriptions of a node must agree: type, format, default, extensions.
 //!
 //! A description that says what the node is (it *shapes* the node) also says something by leaving a keyword out. One
 //! that shapes nothing, such as `{}`, speaks only about the keywords it has. That makes the join associative.
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::super::flag;
 use super::{Join, Voice};
-use crate::conflict::{Claim, MergeError};
+use crate::conflict::{ConflictSide, MergeError};
 use crate::keyword::{ANNOTATIONS, INT_OR_STRING, LIST_MAP_KEYS, PRESERVE, RULES};
 use crate::number;
 use crate::path::SchemaPath;
@@ -45,7 +45,7 @@ pub(super) fn join(
     joined
 }
 
-/// The value on which everybody agrees; reports each value that differs from the first.
+/// The value on which all descriptions agree; reports each value that differs from the first.
 pub(super) fn agree(
     join: &mut Join<'_>,
     at: &SchemaPath,
@@ -74,8 +74,8 @@ pub(super) fn agree(
         join.errors.push(MergeError::Conflict {
             at: at.clone(),
             keyword: keyword.to_owned(),
-            left: Box::new(Claim { origin: (*first_origin).to_owned(), value: first.clone() }),
-            right: Box::new(Claim { origin: (*origin).to_owned(), value: value.clone() }),
+            left: Box::new(ConflictSide { origin: (*first_origin).to_owned(), value: first.clone() }),
+            right: Box::new(ConflictSide { origin: (*origin).to_owned(), value: value.clone() }),
         });
     }
     // With errors the outcome is thrown away, so that any of the values will do.
@@ -139,8 +139,8 @@ fn rules(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>]) -> Option<V
                 join.errors.push(MergeError::Conflict {
                     at: at.clone(),
                     keyword: RULES.to_owned(),
-                    left: Box::new(Claim { origin: origin.to_owned(), value: Some(known.clone()) }),
-                    right: Box::new(Claim {
+                    left: Box::new(ConflictSide { origin: origin.to_owned(), value: Some(known.clone()) }),
+                    right: Box::new(ConflictSide {
                         origin: voice.fragment.origin.clone(),
                         value: Some(entry.clone()),
                     }),

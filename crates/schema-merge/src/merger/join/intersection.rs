@@ -17,7 +17,7 @@ use serde_json::{Map, Number, Value, json};
 use super::super::flag;
 use super::agreement::{agree, as_set};
 use super::{Join, Voice, mistyped};
-use crate::conflict::{Claim, MergeError};
+use crate::conflict::{ConflictSide, MergeError};
 use crate::fragment::Sharing;
 use crate::keyword::ANNOTATIONS;
 use crate::number::{self, ByValue};
@@ -122,7 +122,7 @@ fn required(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], strict: 
         if let (Some((by, _)), Some((not, _))) = (by, not) {
             let claim = |voice: &Voice<'_>| {
                 let value = voice.schema.get("required").cloned();
-                Box::new(Claim { origin: voice.fragment.origin.clone(), value })
+                Box::new(ConflictSide { origin: voice.fragment.origin.clone(), value })
             };
             let (left, right) = (claim(by), claim(not));
             join.errors.push(MergeError::Conflict {
