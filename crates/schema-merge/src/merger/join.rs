@@ -42,7 +42,7 @@ pub(super) struct Joined {
 
 /// One fragment's description of a node.
 #[derive(Clone, Copy)]
-pub(super) struct Voice<'a> {
+pub(super) struct Contribution<'a> {
     pub(super) fragment: &'a Fragment,
     pub(super) schema: &'a Map<String, Value>,
 }
@@ -92,15 +92,15 @@ impl<'t> Join<'t> {
         if let ([(_, schema, _)], [], false) = (&*node.here, &*node.below, shared) {
             return stripped(self.terms, schema).into_owned();
         }
-        let Some(voices) = self.voices(at, &node) else {
+        let Some(parts) = self.contributions(at, &node) else {
             return Value::Null;
         };
-        self.check_parent(at, &voices, &node);
+        self.check_parent(at, &parts, &node);
         // `properties`, `items` and `additionalProperties` come last: they recurse, and all else is about this node only.
-        let mut joined = agreement::join(self, at, &voices, intersection::owns);
-        intersection::join(self, at, &voices, &mut joined);
-        self.children(at, &node, &voices, &mut joined);
-        self.elements(at, &voices, &mut joined);
+        let mut joined = agreement::join(self, at, &parts, intersection::owns);
+        intersection::join(self, at, &parts, &mut joined);
+        self.children(at, &node, &parts, &mut joined);
+        self.elements(at, &parts, &mut joined);
         if !node.below.is_empty() {
             joined.entry("type").or_insert_with(|| json!("object"));
         }
@@ -136,7 +136,7 @@ impl<'t> Join<'t> {
             .map(|(fragment, ..)| *fragment)
             .chain(node.below.iter().map(|below| below.0))
             .collect();
-        for (place, holder) in node.here.iter().enumerate().filter(|(_, voice)| holds(voice)) {
+        for (place, holder) in node.here.iter().enumerate().filter(|(_, part)| holds(part)) {
             let others = contributors.iter().enumerate().filter(|(other, _)| *other != place);
             // Two holders of the same place accuse each other once only.
             let once =
@@ -156,11 +156,11 @@ impl<'t> Join<'t> {
         node.below.clear();
     }
 
-    fn voices<'a>(&mut self, at: &SchemaPath, node: &Node<'a>) -> Option<Vec<Voice<'a>>> {
-        let mut voices = Vec::new();
+    fn contributions<'a>(&mut self, at: &SchemaPath, node: &Node<'a>) -> Option<Vec<Contribution<'a>>> {
+        let mut parts = Vec::new();
         for (fragment, schema, mounted) in &node.here {
             match schema {
-                Value::Object(schema) => voices.push(Voice { fragment, schema }),
+                Value::Object(schema) => parts.push(Contribution { fragment, schema }),
                 // The boundary check has reported a mounted schema that is none.
                 _ if *mounted => {}
                 other => self.errors.push(MergeError::NotASchema {
@@ -170,20 +170,20 @@ impl<'t> Join<'t> {
                 }),
             }
         }
-        (voices.len() == node.here.len()).then_some(voices)
+        (parts.len() == node.here.len()).then_some(parts)
     }
 
     /// A mount further down needs a plain object here.
-    fn check_parent(&mut self, at: &SchemaPath, voices: &[Voice<'_>], node: &Node<'_>) {
-        for voice in voices {
-            let Some(found) = not_a_parent(voice.schema) else {
+    fn check_parent(&mut self, at: &SchemaPath, parts: &[Contribution<'_>], node: &Node<'_>) {
+        for part in parts {
+            let Some(found) = not_a_parent(part.schema) else {
                 continue;
             };
             for (fragment, _) in &node.below {
                 self.errors.push(MergeError::NotAParent {
                     at: at.clone(),
                     origin: fragment.origin.clone(),
-                    parent: voice.fragment.origin.clone(),
+                    parent: part.fragment.origin.clone(),
                     found: found.clone(),
                 });
             }
@@ -195,20 +195,20 @@ impl<'t> Join<'t> {
         &mut self,
         at: &mut SchemaPath,
         node: &Node<'a>,
-        voices: &[Voice<'a>],
+        parts: &[Contribution<'a>],
         joined: &mut Map<String, Value>,
     ) {
-        if let Some(value) = mistyped(voices, "properties", Value::is_object) {
+        if let Some(value) = mistyped(parts, "properties", Value::is_object) {
             joined.insert("properties".to_owned(), value);
             return;
         }
         // here:  backup says properties: {keep: …}             below:  labels at ["labels"], deep at ["a", "b"]
         // gives: keep {here: backup}, labels {here: labels, a mount}, a {below: deep at ["b"]}
         let mut children: BTreeMap<&str, Node<'a>> = BTreeMap::new();
-        for voice in voices {
-            let properties = voice.schema.get("properties").and_then(Value::as_object);
+        for part in parts {
+            let properties = part.schema.get("properties").and_then(Value::as_object);
             for (name, schema) in properties.into_iter().flatten() {
-                children.entry(name).or_default().here.push((voice.fragment, schema, false));
+                children.entry(name).or_default().here.push((part.fragment, schema, false));
             }
         }
         for (fragment, way) in &node.below {
@@ -226,7 +226,7 @@ impl<'t> Join<'t> {
             // The order of contributions is that of the fragments, however they were found.
             child.here.sort_by(|left, right| left.0.origin.cmp(&right.0.origin));
             let mounted: Vec<&Fragment> =
-                child.here.iter().filter(|voice| voice.2).map(|voice| voice.0).collect();
+                child.here.iter().filter(|part| part.2).map(|part| part.0).collect();
             let schema = at.within(
                 |at| at.push_property(name),
                 |at| {
@@ -242,21 +242,26 @@ impl<'t> Join<'t> {
     }
 
     /// Joins `items` and `additionalProperties` where they are schemas; anything else has to be equal.
-    fn elements<'a>(&mut self, at: &mut SchemaPath, voices: &[Voice<'a>], joined: &mut Map<String, Value>) {
+    fn elements<'a>(
+        &mut self,
+        at: &mut SchemaPath,
+        parts: &[Contribution<'a>],
+        joined: &mut Map<String, Value>,
+    ) {
         for keyword in ["items", "additionalProperties"] {
-            let said: Vec<_> = voices
+            let said: Vec<_> = parts
                 .iter()
-                .filter_map(|voice| Some((voice.fragment, voice.schema.get(keyword)?, false)))
+                .filter_map(|part| Some((part.fragment, part.schema.get(keyword)?, false)))
                 .collect();
-            let shapes = voices.iter().filter(|voice| agreement::shapes(voice.schema));
+            let shapes = parts.iter().filter(|part| agreement::shapes(part.schema));
             // {type: array, items: …} with {type: array}: the second says that anything may be an item, so they differ. With {}
             // beside it, which says nothing, the first has its way.
-            let silent = shapes.filter(|voice| !voice.schema.contains_key(keyword)).count() > 0;
+            let silent = shapes.filter(|part| !part.schema.contains_key(keyword)).count() > 0;
             if said.is_empty() {
                 continue;
             }
             if silent || said.iter().any(|(_, schema, _)| !schema.is_object()) {
-                if let Some(value) = agreement::agree(self, at, keyword, voices) {
+                if let Some(value) = agreement::agree(self, at, keyword, parts) {
                     joined.insert(keyword.to_owned(), value);
                 }
                 continue;
@@ -305,8 +310,8 @@ pub(super) fn stripped<'s>(terms: &Terms, schema: &'s Value) -> Cow<'s, Value> {
 
 /// The first value of a keyword that has not the JSON type that the keyword needs. The outcome keeps it, so that the check of
 /// the outcome refuses it and names who contributed it. A null is absent, as it is to the server.
-fn mistyped(voices: &[Voice<'_>], keyword: &str, fits: fn(&Value) -> bool) -> Option<Value> {
-    let mut values = voices.iter().filter_map(|voice| voice.schema.get(keyword));
+fn mistyped(parts: &[Contribution<'_>], keyword: &str, fits: fn(&Value) -> bool) -> Option<Value> {
+    let mut values = parts.iter().filter_map(|part| part.schema.get(keyword));
     values.find(|value| !fits(value) && !value.is_null()).cloned()
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::super::flag;
-use super::{Join, Voice};
+use super::{Contribution, Join};
 use crate::conflict::{ConflictSide, MergeError};
 use crate::keyword::{ANNOTATIONS, INT_OR_STRING, LIST_MAP_KEYS, PRESERVE, RULES};
 use crate::number;
@@ -24,19 +24,19 @@ pub(super) fn shapes(schema: &Map<String, Value>) -> bool {
 pub(super) fn join(
     join: &mut Join<'_>,
     at: &SchemaPath,
-    voices: &[Voice<'_>],
+    parts: &[Contribution<'_>],
     is_validation: fn(&str) -> bool,
 ) -> Map<String, Value> {
     let keywords: BTreeSet<&str> =
-        voices.iter().flat_map(|voice| voice.schema.keys()).map(String::as_str).collect();
+        parts.iter().flat_map(|part| part.schema.keys()).map(String::as_str).collect();
     let mut joined = Map::new();
     for keyword in keywords {
         let value = match keyword {
             "properties" | "items" | "additionalProperties" => continue,
             _ if is_validation(keyword) => continue,
-            RULES => rules(join, at, voices),
-            _ if ANNOTATIONS.contains(&keyword) => annotation(keyword, voices),
-            _ => agree(join, at, keyword, voices),
+            RULES => rules(join, at, parts),
+            _ if ANNOTATIONS.contains(&keyword) => annotation(keyword, parts),
+            _ => agree(join, at, keyword, parts),
         };
         if let Some(value) = value {
             joined.insert(keyword.to_owned(), value);
@@ -50,17 +50,14 @@ pub(super) fn agree(
     join: &mut Join<'_>,
     at: &SchemaPath,
     keyword: &str,
-    voices: &[Voice<'_>],
+    parts: &[Contribution<'_>],
 ) -> Option<Value> {
     // format: date  with  {type: string}          differ: the second shapes the node and has no format
     // format: date  with  {description: "when"}   agree: the second shapes nothing
-    let speaking = voices.iter().filter(|voice| voice.schema.contains_key(keyword) || shapes(voice.schema));
+    let speaking = parts.iter().filter(|part| part.schema.contains_key(keyword) || shapes(part.schema));
     let claims: Vec<(&str, Option<Value>)> = speaking
-        .map(|voice| {
-            (
-                voice.fragment.origin.as_str(),
-                voice.schema.get(keyword).and_then(|value| normal(keyword, value)),
-            )
+        .map(|part| {
+            (part.fragment.origin.as_str(), part.schema.get(keyword).and_then(|value| normal(keyword, value)))
         })
         .collect();
     let (first_origin, first) = claims.first()?;
@@ -110,8 +107,8 @@ pub(super) fn as_set(list: &[Value]) -> Vec<Value> {
 }
 
 /// Descriptions and the like never conflict: the highest precedence wins, then the smallest origin.
-fn annotation(keyword: &str, voices: &[Voice<'_>]) -> Option<Value> {
-    let said = voices.iter().filter_map(|voice| Some((voice.fragment, voice.schema.get(keyword)?)));
+fn annotation(keyword: &str, parts: &[Contribution<'_>]) -> Option<Value> {
+    let said = parts.iter().filter_map(|part| Some((part.fragment, part.schema.get(keyword)?)));
     let best = said.min_by(|(left, left_value), (right, right_value)| {
         (Reverse(left.policy.precedence), &left.origin)
             .cmp(&(Reverse(right.policy.precedence), &right.origin))
@@ -121,27 +118,27 @@ fn annotation(keyword: &str, voices: &[Voice<'_>]) -> Option<Value> {
 }
 
 /// The union of all rules. The API server keys the list by `rule`, so one rule cannot have two messages.
-fn rules(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>]) -> Option<Value> {
+fn rules(join: &mut Join<'_>, at: &SchemaPath, parts: &[Contribution<'_>]) -> Option<Value> {
     let mut by_rule: BTreeMap<String, (&str, &Value)> = BTreeMap::new();
-    for voice in voices {
-        let Some(value) = voice.schema.get(RULES) else {
+    for part in parts {
+        let Some(value) = part.schema.get(RULES) else {
             continue;
         };
         let Value::Array(list) = value else {
-            return agree(join, at, RULES, voices);
+            return agree(join, at, RULES, parts);
         };
         for entry in list {
             // [{rule: "self > 1", message: m}] with the same rule and another message is a conflict; with another rule, both.
             let rule =
                 entry.get("rule").and_then(Value::as_str).map_or_else(|| entry.to_string(), str::to_owned);
-            let (origin, known) = *by_rule.entry(rule).or_insert((&voice.fragment.origin, entry));
+            let (origin, known) = *by_rule.entry(rule).or_insert((&part.fragment.origin, entry));
             if !number::same(known, entry) {
                 join.errors.push(MergeError::Conflict {
                     at: at.clone(),
                     keyword: RULES.to_owned(),
                     left: Box::new(ConflictSide { origin: origin.to_owned(), value: Some(known.clone()) }),
                     right: Box::new(ConflictSide {
-                        origin: voice.fragment.origin.clone(),
+                        origin: part.fragment.origin.clone(),
                         value: Some(entry.clone()),
                     }),
                 });

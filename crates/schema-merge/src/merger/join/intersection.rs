@@ -16,7 +16,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::super::flag;
 use super::agreement::{agree, as_set};
-use super::{Join, Voice, mistyped};
+use super::{Contribution, Join, mistyped};
 use crate::conflict::{ConflictSide, MergeError};
 use crate::fragment::Sharing;
 use crate::keyword::ANNOTATIONS;
@@ -44,85 +44,86 @@ pub(super) fn owns(keyword: &str) -> bool {
 pub(super) fn join(
     join: &mut Join<'_>,
     at: &SchemaPath,
-    voices: &[Voice<'_>],
+    parts: &[Contribution<'_>],
     joined: &mut Map<String, Value>,
 ) {
     // One strict contributor is enough: strict sharing means that no other fragment narrows what it says.
-    let strict = voices.iter().any(|voice| voice.fragment.policy.sharing != Sharing::SharedIntersect);
-    if let Some(names) = required(join, at, voices, strict) {
+    let strict = parts.iter().any(|part| part.fragment.policy.sharing != Sharing::SharedIntersect);
+    if let Some(names) = required(join, at, parts, strict) {
         joined.insert("required".to_owned(), names);
     }
     if strict {
-        equal(join, at, voices, joined);
+        equal(join, at, parts, joined);
     } else {
-        intersect(join, at, voices, joined);
+        intersect(join, at, parts, joined);
     }
 }
 
-fn equal(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
-    let keywords: BTreeSet<&String> = voices.iter().flat_map(|voice| voice.schema.keys()).collect();
+fn equal(join: &mut Join<'_>, at: &SchemaPath, parts: &[Contribution<'_>], joined: &mut Map<String, Value>) {
+    let keywords: BTreeSet<&String> = parts.iter().flat_map(|part| part.schema.keys()).collect();
     let owned = keywords.into_iter().filter(|keyword| owns(keyword) && *keyword != "required");
     for keyword in owned.map(String::as_str) {
-        if let Some(value) = agree(join, at, keyword, voices) {
+        if let Some(value) = agree(join, at, keyword, parts) {
             joined.insert(keyword.to_owned(), bare(&value, is_junctor(keyword)));
         }
     }
 }
 
-fn intersect(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
+fn intersect(
+    join: &mut Join<'_>,
+    at: &SchemaPath,
+    parts: &[Contribution<'_>],
+    joined: &mut Map<String, Value>,
+) {
     for (low, high) in BOUNDS {
-        bound(voices, low, Ordering::Greater, joined);
-        bound(voices, high, Ordering::Less, joined);
+        bound(parts, low, Ordering::Greater, joined);
+        bound(parts, high, Ordering::Less, joined);
         // Each of minimum: 5 and maximum: 3 is fine alone; only the joined pair can cross.
         if let Some(detail) = crossed(joined, low, high) {
-            unsatisfiable(join, at, voices, detail);
+            unsatisfiable(join, at, parts, detail);
         }
     }
-    if let Some(value) = mistyped(voices, "enum", Value::is_array) {
+    if let Some(value) = mistyped(parts, "enum", Value::is_array) {
         joined.insert("enum".to_owned(), value);
-    } else if let Some(values) = common(voices) {
+    } else if let Some(values) = common(parts) {
         if values.is_empty() {
-            unsatisfiable(join, at, voices, "the enums have no value in common".to_owned());
+            unsatisfiable(join, at, parts, "the enums have no value in common".to_owned());
         }
         joined.insert("enum".to_owned(), Value::Array(values));
     }
-    if voices.iter().any(|voice| flag(voice.schema, "uniqueItems")) {
+    if parts.iter().any(|part| flag(part.schema, "uniqueItems")) {
         joined.insert("uniqueItems".to_owned(), json!(true));
     }
     for keyword in ["uniqueItems", "exclusiveMinimum", "exclusiveMaximum"] {
-        joined.extend(mistyped(voices, keyword, Value::is_boolean).map(|value| (keyword.to_owned(), value)));
+        joined.extend(mistyped(parts, keyword, Value::is_boolean).map(|value| (keyword.to_owned(), value)));
     }
-    conjoin(voices, joined);
+    conjoin(parts, joined);
 }
 
 /// Names that any contributor requires. Under strict sharing no contributor that knows the property may leave it optional.
-fn required(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], strict: bool) -> Option<Value> {
-    if voices.iter().any(|voice| voice.schema.get("required").is_some_and(|names| !names.is_array())) {
-        return agree(join, at, "required", voices);
+fn required(join: &mut Join<'_>, at: &SchemaPath, parts: &[Contribution<'_>], strict: bool) -> Option<Value> {
+    if parts.iter().any(|part| part.schema.get("required").is_some_and(|names| !names.is_array())) {
+        return agree(join, at, "required", parts);
     }
-    let required_by = |voice: &Voice<'_>| -> BTreeSet<String> {
-        let names = voice.schema.get("required").and_then(Value::as_array);
+    let required_by = |part: &Contribution<'_>| -> BTreeSet<String> {
+        let names = part.schema.get("required").and_then(Value::as_array);
         names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let voices: Vec<_> = voices.iter().map(|voice| (voice, required_by(voice))).collect();
-    let declares = |voice: &&Voice<'_>, name: &str| {
-        voice
-            .schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .is_some_and(|names| names.contains_key(name))
+    let parts: Vec<_> = parts.iter().map(|part| (part, required_by(part))).collect();
+    let declares = |part: &&Contribution<'_>, name: &str| {
+        part.schema.get("properties").and_then(Value::as_object).is_some_and(|names| names.contains_key(name))
     };
     // {properties: {a, b}, required: [a]} with {properties: {a}}: strict, `a` differs, because the second knows it and leaves
     // it optional; with {properties: {c}} instead nothing differs, and `a` stays required.
-    let lists = voices.iter().filter_map(|(voice, _)| voice.schema.get("required").and_then(Value::as_array));
+    let lists = parts.iter().filter_map(|(part, _)| part.schema.get("required").and_then(Value::as_array));
     let names = as_set(&lists.flatten().cloned().collect::<Vec<_>>());
     for name in names.iter().filter_map(Value::as_str).filter(|_| strict) {
-        let by = voices.iter().find(|(_, required)| required.contains(name));
-        let not = voices.iter().find(|(voice, required)| declares(voice, name) && !required.contains(name));
+        let by = parts.iter().find(|(_, required)| required.contains(name));
+        let not = parts.iter().find(|(part, required)| declares(part, name) && !required.contains(name));
         if let (Some((by, _)), Some((not, _))) = (by, not) {
-            let claim = |voice: &Voice<'_>| {
-                let value = voice.schema.get("required").cloned();
-                Box::new(ConflictSide { origin: voice.fragment.origin.clone(), value })
+            let claim = |part: &Contribution<'_>| {
+                let value = part.schema.get("required").cloned();
+                Box::new(ConflictSide { origin: part.fragment.origin.clone(), value })
             };
             let (left, right) = (claim(by), claim(not));
             join.errors.push(MergeError::Conflict {
@@ -137,24 +138,24 @@ fn required(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], strict: 
 }
 
 /// Keeps the tightest bound; between equal ones, the one that excludes the bound itself.
-fn bound(voices: &[Voice<'_>], keyword: &str, tighter: Ordering, joined: &mut Map<String, Value>) {
+fn bound(parts: &[Contribution<'_>], keyword: &str, tighter: Ordering, joined: &mut Map<String, Value>) {
     let exclusive = match keyword {
         "minimum" => Some("exclusiveMinimum"),
         "maximum" => Some("exclusiveMaximum"),
         _ => None,
     };
-    if let Some(value) = mistyped(voices, keyword, Value::is_number) {
+    if let Some(value) = mistyped(parts, keyword, Value::is_number) {
         joined.insert(keyword.to_owned(), value);
         return;
     }
     // minimum: 1  with  minimum: 1.0, exclusiveMinimum: true  →  minimum: 1, exclusiveMinimum: true
     // minimum: 2  with  minimum: 1, exclusiveMinimum: true    →  minimum: 2: the looser bound takes its flag along
     let mut tightest: Option<(&Number, bool)> = None;
-    for voice in voices {
-        let Some(Value::Number(limit)) = voice.schema.get(keyword) else {
+    for part in parts {
+        let Some(Value::Number(limit)) = part.schema.get(keyword) else {
             continue;
         };
-        let open = exclusive.is_some_and(|exclusive| flag(voice.schema, exclusive));
+        let open = exclusive.is_some_and(|exclusive| flag(part.schema, exclusive));
         tightest = Some(match tightest {
             None => (limit, open),
             Some((best, best_open)) => match number::compare(limit, best) {
@@ -187,21 +188,19 @@ fn crossed(joined: &Map<String, Value>, low: &str, high: &str) -> Option<String>
 }
 
 /// The values that all enums have, or `None` without any enum. The server ignores an empty one.
-fn common(voices: &[Voice<'_>]) -> Option<Vec<Value>> {
-    let lists = voices
-        .iter()
-        .filter_map(|voice| voice.schema.get("enum")?.as_array())
-        .filter(|list| !list.is_empty());
+fn common(parts: &[Contribution<'_>]) -> Option<Vec<Value>> {
+    let lists =
+        parts.iter().filter_map(|part| part.schema.get("enum")?.as_array()).filter(|list| !list.is_empty());
     lists.map(|list| as_set(list)).reduce(|left, right| {
         let right: BTreeSet<_> = right.iter().map(ByValue).collect();
         left.into_iter().filter(|value| right.contains(&ByValue(value))).collect()
     })
 }
 
-fn unsatisfiable(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], detail: String) {
+fn unsatisfiable(join: &mut Join<'_>, at: &SchemaPath, parts: &[Contribution<'_>], detail: String) {
     // What one party says alone is that party's business, and a lint.
-    let origins: BTreeSet<String> = voices.iter().map(|voice| voice.fragment.origin.clone()).collect();
-    if voices.len() > 1 {
+    let origins: BTreeSet<String> = parts.iter().map(|part| part.fragment.origin.clone()).collect();
+    if parts.len() > 1 {
         join.errors.push(MergeError::Unsatisfiable {
             at: at.clone(),
             detail,
@@ -212,11 +211,11 @@ fn unsatisfiable(join: &mut Join<'_>, at: &SchemaPath, voices: &[Voice<'_>], det
 
 /// Puts everything that must hold at once side by side. One clause of a kind stays a keyword of the node; several
 /// go under `allOf`, sorted, with the int-or-string pattern first because the server looks for it there.
-fn conjoin(voices: &[Voice<'_>], joined: &mut Map<String, Value>) {
+fn conjoin(parts: &[Contribution<'_>], joined: &mut Map<String, Value>) {
     let mut clauses = Vec::new();
-    for voice in voices {
-        clauses.extend(CLAUSES.iter().filter_map(|keyword| clause(keyword, voice.schema.get(*keyword)?)));
-        collect(voice.schema, &mut clauses);
+    for part in parts {
+        clauses.extend(CLAUSES.iter().filter_map(|keyword| clause(keyword, part.schema.get(*keyword)?)));
+        collect(part.schema, &mut clauses);
     }
     // pattern: a, not: N  with  pattern: b, allOf: [C]   clauses: {pattern: a} {not: N} {pattern: b} C
     //   →  not: N, allOf: [{pattern: a}, {pattern: b}, C]
