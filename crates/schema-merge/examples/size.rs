@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use schema_merge::{
-    Fragment, Merger, MountPath, StructuralOptions, Style, check_structural, compat, structuralize,
+    Fragment, Merger, MountPath, StructuralOptions, Style, check_structural, compare, structuralize,
 };
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ fn main() {
             usize::from(Merger::new().mount(fragment).build().is_ok())
         });
         let derive = milliseconds(|| usize::from(structuralize(&spec, Style::default()).is_ok()));
-        let compare = milliseconds(|| compat(&schema, &Value::clone(&schema)).len());
+        let compare = milliseconds(|| compare(&schema, &Value::clone(&schema)).len());
         println!("{name:<24}{check:>10.1}{mount:>10.1}{derive:>10.1}{compare:>10.1}");
     }
 }

@@ -1,4 +1,4 @@
-//! The comparison of two schemas: if stored objects and existing clients survive the change, [`compat`].
+//! The comparison of two schemas: if stored objects and existing clients survive the change, [`compare`].
 //!
 //! The old schema is taken as closed: stored objects have been pruned, so they hold nothing it does not declare. Without
 //! that every new optional property would look dangerous. `compat/node.rs` compares what a node declares,
@@ -8,7 +8,7 @@ mod node;
 mod validation;
 mod version;
 
-pub use version::compat_crd;
+pub use version::compare_crds;
 
 use std::fmt;
 
@@ -91,16 +91,16 @@ impl fmt::Display for Change {
 /// on update; that softens a break and does not undo it.
 ///
 /// ```
-/// use schema_merge::compat;
+/// use schema_merge::compare;
 /// use serde_json::json;
 /// let old = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
 /// let new = json!({"type": "object", "properties": {"size": {"type": "integer", "maximum": 9}, "name": {"type": "string"}}});
-/// let changes = compat(&old, &new);
+/// let changes = compare(&old, &new);
 /// assert_eq!(changes.len(), 1);
 /// assert_eq!(changes[0].to_string(), "size: maximum: stored objects break: maximum 9 is new");
 /// ```
 #[must_use]
-pub fn compat(old: &Value, new: &Value) -> Vec<Change> {
+pub fn compare(old: &Value, new: &Value) -> Vec<Change> {
     based(old, new, "")
 }
 

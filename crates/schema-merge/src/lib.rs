@@ -30,7 +30,7 @@
 //! | [`check_structural`], [`validate_crd`] | validation of a schema or a CRD as by the API server, in its own words, with lints: [`Diagnostics`] |
 //! | [`structuralize`] | a structural schema of what generators emit, with its losses |
 //! | [`validate_object`], [`defaulted`], [`pruned`] | the effect of a schema on one object |
-//! | [`compat`](fn@compat), [`compat_crd`] | the effect of a change of a schema on stored objects and clients |
+//! | [`compare`], [`compare_crds`] | the effect of a change of a schema on stored objects and clients |
 //!
 //! | feature | adds |
 //! |---|---|
@@ -59,7 +59,7 @@ mod path;
 mod structural;
 mod structuralize;
 
-pub use compat::{Change, Direction, Impact, compat, compat_crd};
+pub use compat::{Change, Direction, Impact, compare, compare_crds};
 pub use conflict::{ConflictSide, MergeError};
 pub use crd::validate_crd;
 pub use diagnostic::{Diagnostic, DiagnosticKind, Severity};

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use generate::Random;
 use schema_merge::{
     Change, Diagnostic, Direction, Fragment, Impact, Merger, MountPath, Severity, Sharing, StructuralOptions,
-    Style, check_structural, compat, compat_crd, defaulted, pruned, structuralize, validate_crd,
+    Style, check_structural, compare, compare_crds, defaulted, pruned, structuralize, validate_crd,
     validate_object,
 };
 use serde_json::{Value, json};
@@ -128,14 +128,14 @@ fn nested(r: &mut Random) -> u64 {
 /// A schema does not differ from itself, and stored objects survive what is said to be safe.
 fn evolution(r: &mut Random, schema: &Value, diagnostics: &[Diagnostic]) {
     let other = if r.chance(70) { generate::evolved(r, schema) } else { generate::heap(r, 2) };
-    let changes = compat(schema, &other);
-    for change in changes.iter().chain(&compat(&other, schema)) {
+    let changes = compare(schema, &other);
+    for change in changes.iter().chain(&compare(&other, schema)) {
         assert!(!change.to_string().is_empty() && !change.rule.is_empty());
     }
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Decode) {
         return;
     }
-    assert_eq!(compat(schema, schema), vec![], "{schema}");
+    assert_eq!(compare(schema, schema), vec![], "{schema}");
     let sound = |diagnostics: &[Diagnostic]| !diagnostics.iter().any(Diagnostic::is_error);
     if !sound(diagnostics)
         || !sound(&check_structural(&other, &StructuralOptions::default()))
@@ -205,9 +205,9 @@ fn crd(r: &mut Random, schema: &Value) {
         assert!(!diagnostic.to_string().is_empty());
     }
     if !diagnostics.iter().any(Diagnostic::is_error) {
-        assert_eq!(compat_crd(&crd, &crd), vec![], "{crd}");
+        assert_eq!(compare_crds(&crd, &crd), vec![], "{crd}");
     }
-    for change in compat_crd(&crd, &generate::any(r, 3)) {
+    for change in compare_crds(&crd, &generate::any(r, 3)) {
         assert!(!change.to_string().is_empty());
     }
 }

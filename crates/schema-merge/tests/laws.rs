@@ -14,7 +14,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use proptest::prelude::*;
 use schema_merge::{
     Diagnostic, Direction, Errors, Fragment, Impact, MergeError, Merged, Merger, MountPath,
-    RequiredPropagation, Severity, Sharing, StructuralOptions, Style, check_structural, compat, defaulted,
+    RequiredPropagation, Severity, Sharing, StructuralOptions, Style, check_structural, compare, defaulted,
     pruned, structuralize, validate_object,
 };
 use serde_json::{Value, json};
@@ -223,7 +223,7 @@ proptest! {
         let r = &mut Random::new(seed);
         let schema = if r.chance(50) { generate::resource(r, 3) } else { generate::mistaken(r) };
         prop_assume!(!check_structural(&schema, &StructuralOptions::default()).iter().any(|diagnostic| diagnostic.severity == Severity::Decode));
-        prop_assert_eq!(compat(&schema, &schema), vec![]);
+        prop_assert_eq!(compare(&schema, &schema), vec![]);
     }
 
     #[test]
@@ -248,7 +248,7 @@ proptest! {
         for schema in [&old, &new] {
             prop_assume!(!check_structural(schema, &StructuralOptions::default()).iter().any(Diagnostic::is_error));
         }
-        let changes = compat(&old, &new);
+        let changes = compare(&old, &new);
         let unsafe_ = changes.iter().any(|change| change.direction == Direction::Stored && change.impact != Impact::Behaviour);
         if unsafe_ { return Ok(()); }
         for _ in 0..5 {
@@ -270,7 +270,7 @@ fn the_comparison_says_both_yes_and_no() {
         let r = &mut Random::new(seed);
         let old = generate::resource(r, 2);
         let new = generate::evolved(r, &old);
-        let changes = compat(&old, &new);
+        let changes = compare(&old, &new);
         if changes
             .iter()
             .all(|change| change.direction != Direction::Stored || change.impact == Impact::Behaviour)

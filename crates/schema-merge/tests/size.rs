@@ -3,7 +3,7 @@
 
 use schema_merge::{
     Diagnostic, Fragment, Merger, MountPath, SchemaLimits, StructuralOptions, Style, check_structural,
-    compat, structuralize, validate_object,
+    compare, structuralize, validate_object,
 };
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ fn everything(spec: Value) {
     assert_eq!(structuralize(&spec, Style::default()).unwrap().schema, spec);
     let merged = Merger::new().mount(Fragment::new("a", MountPath::of(["spec"]), spec)).build().unwrap();
     assert_eq!(*merged.schema(), schema);
-    assert_eq!(compat(&schema, &schema), vec![]);
+    assert_eq!(compare(&schema, &schema), vec![]);
     assert!(validate_object(&schema, &json!({"spec": {}})).is_valid());
 }
 

@@ -10,7 +10,7 @@ use crate::path::SchemaPath;
 /// The schemas of versions with the same name are compared. Objects are stored in one version and read through all of
 /// them, so a field has to survive in each.
 #[must_use]
-pub fn compat_crd(old: &Value, new: &Value) -> Vec<Change> {
+pub fn compare_crds(old: &Value, new: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut push = |path: SchemaPath, rule: &'static str, direction: Direction, detail: String| {
         changes.push(Change { base: String::new(), path, rule, direction, impact: Impact::Breaking, detail });

@@ -1,6 +1,6 @@
 //! `schema diff`: whether stored objects and clients survive a change.
 
-use schema_merge::{Change, Direction, Impact, compat, compat_crd};
+use schema_merge::{Change, Direction, Impact, compare, compare_crds};
 
 use super::DiffArgs;
 use super::report::{Level, Note, Report};
@@ -9,8 +9,8 @@ use super::source::{Content, SourceError, Standard, read_one};
 pub(super) fn run(args: &DiffArgs, input: &mut Standard<'_>) -> Result<Report, SourceError> {
     let (old, new) = (read_one(&args.old, input)?, read_one(&args.new, input)?);
     let changes = match (&old.content, &new.content) {
-        (Content::Crd(old), Content::Crd(new)) => compat_crd(old, new),
-        (Content::Schema(old), Content::Schema(new)) => compat(old, new),
+        (Content::Crd(old), Content::Crd(new)) => compare_crds(old, new),
+        (Content::Schema(old), Content::Schema(new)) => compare(old, new),
         _ => return Err(SourceError::Mixed),
     };
     let notes = changes.iter().map(|change| note(change, &new.file, new.line)).collect();
