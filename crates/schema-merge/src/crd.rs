@@ -9,7 +9,7 @@ mod version;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
-use crate::errors::Diagnostics;
+use crate::errors::ValidationResult;
 use crate::limit::SchemaLimits;
 use crate::number;
 use crate::path::SchemaPath;
@@ -36,7 +36,7 @@ use crate::structural::{Report, StructuralOptions, check_structural, go_json, go
 /// assert_eq!(diagnostics[0].pointer(), "/spec/versions/0/schema/openAPIV3Schema/type");
 /// ```
 #[must_use]
-pub fn validate_crd(crd: &Value) -> Diagnostics {
+pub fn validate_crd(crd: &Value) -> ValidationResult {
     let mut report = Report::new("");
     if let Some(detail) = SchemaLimits::default().exceeded(crd) {
         report.push(Severity::Error, DiagnosticKind::Plain, "too-large", &SchemaPath::root(), None, detail);

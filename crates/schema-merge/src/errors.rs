@@ -1,4 +1,4 @@
-//! Several errors as one: [`Errors`], and the result of a validation: [`Diagnostics`].
+//! Several errors as one: [`Errors`], and the result of a validation: [`ValidationResult`].
 
 use std::fmt;
 use std::ops::Deref;
@@ -76,9 +76,9 @@ impl<E: fmt::Display + fmt::Debug> std::error::Error for Errors<E> {}
 /// );
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Diagnostics(Vec<Diagnostic>);
+pub struct ValidationResult(Vec<Diagnostic>);
 
-impl Diagnostics {
+impl ValidationResult {
     /// Returns the warnings and lints of what the API server accepts.
     ///
     /// # Errors
@@ -88,13 +88,13 @@ impl Diagnostics {
     }
 }
 
-impl From<Vec<Diagnostic>> for Diagnostics {
+impl From<Vec<Diagnostic>> for ValidationResult {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {
         Self(diagnostics)
     }
 }
 
-impl Deref for Diagnostics {
+impl Deref for ValidationResult {
     type Target = [Diagnostic];
 
     fn deref(&self) -> &[Diagnostic] {
@@ -102,7 +102,7 @@ impl Deref for Diagnostics {
     }
 }
 
-impl IntoIterator for Diagnostics {
+impl IntoIterator for ValidationResult {
     type Item = Diagnostic;
     type IntoIter = std::vec::IntoIter<Diagnostic>;
 
@@ -111,7 +111,7 @@ impl IntoIterator for Diagnostics {
     }
 }
 
-impl<'a> IntoIterator for &'a Diagnostics {
+impl<'a> IntoIterator for &'a ValidationResult {
     type Item = &'a Diagnostic;
     type IntoIter = std::slice::Iter<'a, Diagnostic>;
 
@@ -120,13 +120,13 @@ impl<'a> IntoIterator for &'a Diagnostics {
     }
 }
 
-impl fmt::Display for Diagnostics {
+impl fmt::Display for ValidationResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         lines(&self.0, f)
     }
 }
 
-impl std::error::Error for Diagnostics {}
+impl std::error::Error for ValidationResult {}
 
 fn lines<E: fmt::Display>(errors: &[E], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (position, error) in errors.iter().enumerate() {

@@ -27,7 +27,7 @@
 //! |---|---|
 //! | [`Merger`], [`Fragment`], [`Merged`] | one schema of several fragments, or all [`MergeError`]s; the contributors of each place |
 //! | [`Frame`] | many schemas that differ in one fragment |
-//! | [`check_structural`], [`validate_crd`] | validation of a schema or a CRD as by the API server, in its own words, with lints: [`Diagnostics`] |
+//! | [`check_structural`], [`validate_crd`] | validation of a schema or a CRD as by the API server, in its own words, with lints: [`ValidationResult`] |
 //! | [`structuralize`] | a structural schema of what generators emit, with its losses |
 //! | [`validate_object`], [`defaulted`], [`pruned`] | the effect of a schema on one object |
 //! | [`compare`], [`compare_crds`] | the effect of a change of a schema on stored objects and clients |
@@ -63,7 +63,7 @@ pub use compat::{Change, Direction, Impact, compare, compare_crds};
 pub use conflict::{ConflictSide, MergeError};
 pub use crd::validate_crd;
 pub use diagnostic::{Diagnostic, DiagnosticKind, Severity};
-pub use errors::{Diagnostics, Errors};
+pub use errors::{Errors, ValidationResult};
 pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sharing};
 pub use limit::SchemaLimits;
 pub use merged::Merged;

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::conflict::MergeError;
 use crate::diagnostic::Diagnostic;
-use crate::errors::{Diagnostics, Errors};
+use crate::errors::{Errors, ValidationResult};
 use crate::fragment::Fragment;
 use crate::limit::SchemaLimits;
 use crate::merged::Merged;
@@ -232,7 +232,7 @@ impl Merged {
     /// Returns what the API server accepts and users regret, about the schema as a whole and about each mount. Looked
     /// for at each call.
     #[must_use]
-    pub fn lints(&self) -> Diagnostics {
+    pub fn lints(&self) -> ValidationResult {
         let found = check_structural(&self.schema, &options(self));
         let mut lints: Vec<_> = found.into_iter().filter(|diagnostic| !is_fatal(diagnostic)).collect();
         lints.extend(vacuous::check(self));

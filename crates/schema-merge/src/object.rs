@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::decode::decode;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::errors::Diagnostics;
+use crate::errors::ValidationResult;
 use crate::limit::SchemaLimits;
 use crate::node::Node;
 use crate::path::SchemaPath;
@@ -30,7 +30,7 @@ use crate::path::SchemaPath;
 #[non_exhaustive]
 pub struct ObjectVerdict {
     /// The errors for which it would be refused. The paths are those of the object, as the server prints them.
-    pub errors: Diagnostics,
+    pub errors: ValidationResult,
     /// The fields the schema does not know, sorted: refused under strict field validation, dropped otherwise.
     pub unknown_fields: Vec<String>,
     /// The object as it would be stored: nulls without meaning dropped, defaults filled in, unknown fields dropped.
@@ -48,7 +48,7 @@ impl ObjectVerdict {
     ///
     /// # Errors
     /// All errors for which the server refuses the object.
-    pub fn into_result(self) -> Result<Self, Diagnostics> {
+    pub fn into_result(self) -> Result<Self, ValidationResult> {
         if self.is_valid() { Ok(self) } else { Err(self.errors) }
     }
 }

@@ -32,7 +32,7 @@ use serde_json::Value;
 
 use crate::decode::decode;
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Severity};
-use crate::errors::Diagnostics;
+use crate::errors::ValidationResult;
 use crate::limit::SchemaLimits;
 use crate::node::Node;
 use crate::path::SchemaPath;
@@ -128,7 +128,7 @@ impl StructuralOptions {
 /// );
 /// ```
 #[must_use]
-pub fn check_structural(schema: &Value, options: &StructuralOptions) -> Diagnostics {
+pub fn check_structural(schema: &Value, options: &StructuralOptions) -> ValidationResult {
     examine(schema, options, options.lints).into()
 }
 
