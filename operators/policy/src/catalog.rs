@@ -139,7 +139,7 @@ pub struct InstallArgs {
     pub bundles: Vec<String>,
     /// Enforcement action of the constraints, in place of theirs and of one that was set in the cluster.
     #[arg(long, value_enum, ignore_case = true)]
-    pub enforcement_action: Option<Enforcement>,
+    pub enforcement_action: Option<EnforcementAction>,
     /// Print what would be installed, and ask no cluster.
     #[arg(long)]
     pub dry_run: bool,
@@ -175,7 +175,7 @@ pub struct UpgradeArgs {
     pub bundles: Vec<String>,
     /// Enforcement action of the constraints, in place of one that was set in the cluster.
     #[arg(long, value_enum, ignore_case = true)]
-    pub enforcement_action: Option<Enforcement>,
+    pub enforcement_action: Option<EnforcementAction>,
     /// Print what would be upgraded; the cluster is only read.
     #[arg(long)]
     pub dry_run: bool,
@@ -247,7 +247,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 /// The effect of a violation of a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Enforcement {
+pub enum EnforcementAction {
     /// It is refused.
     Deny,
     /// It is admitted with a warning.
@@ -266,7 +266,7 @@ pub enum Format {
     Json,
 }
 
-impl Enforcement {
+impl EnforcementAction {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Deny => "deny",

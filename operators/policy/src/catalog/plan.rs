@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use constraint_framework::api::{Constraint, ConstraintTemplate};
 use serde_json::{Map, Value, json};
 
-use super::Enforcement;
+use super::EnforcementAction;
 use super::library::Library;
 use super::model::Policy;
 
@@ -66,7 +66,7 @@ pub(super) fn wanted<'a>(
 pub(super) fn steps(
     library: &Library,
     wanted: &[Wanted<'_>],
-    action: Option<Enforcement>,
+    action: Option<EnforcementAction>,
     now: &str,
 ) -> Result<Vec<Step>, Vec<String>> {
     let mut errors = Vec::new();
@@ -88,7 +88,7 @@ fn step(
     library: &Library,
     policy: &Policy,
     bundle: Option<&str>,
-    action: Option<Enforcement>,
+    action: Option<EnforcementAction>,
     now: &str,
 ) -> Result<Step, String> {
     let repository = match library.catalog.metadata.repository.as_str() {

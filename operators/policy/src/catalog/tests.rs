@@ -288,7 +288,8 @@ fn what_is_applied_is_marked_as_gator_marks_it() {
     let library = library::Library::open(&folder.path().display().to_string()).unwrap();
     let bundles = ["pod-security-restricted".to_owned()];
     let wanted = plan::wanted(&library, &[], &bundles).unwrap();
-    let steps = plan::steps(&library, &wanted, Some(Enforcement::Warn), "2026-01-02T03:04:05Z").unwrap();
+    let steps =
+        plan::steps(&library, &wanted, Some(EnforcementAction::Warn), "2026-01-02T03:04:05Z").unwrap();
     let constraint = steps[0].constraint.as_ref().unwrap();
     assert_eq!(constraint["spec"], json!({"enforcementAction": "warn"}));
     assert_eq!(
