@@ -25,7 +25,7 @@ impl std::fmt::Debug for HealthRoutes {
 }
 
 impl HealthRoutes {
-    /// Routes that answer `/readyz` by `readiness`, which is called for each request and must not block.
+    /// Creates routes that answer `/readyz` by `readiness`, which is called for each request and must not block.
     pub fn new(readiness: impl Fn() -> Result<(), Vec<String>> + Send + Sync + 'static) -> Self {
         Self { readiness: Box::new(readiness) }
     }

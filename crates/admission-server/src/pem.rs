@@ -10,8 +10,7 @@ const END: &str = "-----END CERTIFICATE-----";
 /// Returns the certificates of `others` that have not expired at `now`, followed by all of `own`: each once, without the text around
 /// it.
 ///
-/// Servers that share a name and are brought their certificates one after the other are trusted all the time by clients
-/// that keep the authorities of `others`.
+/// Keeps clients trusting every server that shares a name while certificates are replaced one by one.
 pub fn merge_authorities(others: &[&str], own: &str, now: SystemTime) -> String {
     let valid = |block: &&str| {
         let expires = certificates(block).ok().and_then(|parsed| expiry(parsed.first()?));

@@ -27,7 +27,7 @@ impl Default for RotationTimes {
 }
 
 impl RotationTimes {
-    /// Times for a lifetime: a certificate is renewed when a quarter of it is left.
+    /// Creates times for a lifetime: a certificate is renewed when a quarter of it is left.
     pub fn new(lifetime: Duration, overlap: Duration) -> Self {
         Self { lifetime, renew_before: lifetime.checked_div(4).unwrap_or(lifetime), overlap }
     }

@@ -33,7 +33,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Longer than the longest admission timeout (30 s), so that a drain never cuts a request short.
 const DRAIN: Duration = Duration::from_secs(35);
 /// Time in which a connection that has to go may flush what it has.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause after a failed accept: without file descriptors, only waiting helps.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const HTTP2_PING: Duration = Duration::from_secs(30);
@@ -227,8 +227,8 @@ impl Shared {
                 }
                 return;
             }
-            () = connection.evicted() => FAREWELL,
-            () = connection.silent_for_too_long(&self.limits) => FAREWELL,
+            () = connection.evicted() => CLOSE_TIMEOUT,
+            () = connection.silent_for_too_long(&self.limits) => CLOSE_TIMEOUT,
             () = self.close.cancelled() => DRAIN,
         };
         exchange.as_mut().graceful_shutdown();

@@ -9,16 +9,14 @@ mod compiler;
 mod contain;
 mod disagreement;
 mod explain;
-#[cfg(test)]
-mod generated;
 mod in_force;
 mod index;
 mod inventories;
-#[cfg(test)]
-mod laws;
 mod observe;
 mod place;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 
 pub use builder::PolicySetBuilder;
 pub use compiled::CompiledTemplate;

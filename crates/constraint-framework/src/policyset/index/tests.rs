@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::policyset::generated::{block, document, review};
+use crate::policyset::tests::generated::{block, document, review};
 use crate::target::{AdmissionTarget, Matcher, Target};
 
 use super::*;

@@ -9,7 +9,7 @@ use crate::review::{Document, EnforcementPoint, Review, Verdict};
 use crate::target::{AdmissionTarget, Target};
 
 use super::generated::{block, object, review, word};
-use super::{Compiler, PolicySetBuilder};
+use crate::policyset::{Compiler, PolicySetBuilder};
 
 /// Something that happens to the builder. What it puts, it puts under a name of its own.
 #[derive(Clone, Debug)]

@@ -1,15 +1,17 @@
-//! Match blocks of all fields, some of them malformed, and reviews for them: what the tests of this room judge.
+//! Match blocks of all fields, some of them malformed, and reviews for them: what the tests of this module judge.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::review::{Document, Review, ReviewSource};
 
-pub(super) fn document(value: &Value) -> Option<Document> {
+pub(in crate::policyset) fn document(value: &Value) -> Option<Document> {
     Some(Document::from_value(value).unwrap())
 }
 
-pub(super) fn word(words: &'static [&'static str]) -> impl Strategy<Value = &'static str> + Clone {
+pub(in crate::policyset) fn word(
+    words: &'static [&'static str],
+) -> impl Strategy<Value = &'static str> + Clone {
     prop::sample::select(words)
 }
 
@@ -37,7 +39,7 @@ fn selector() -> impl Strategy<Value = Value> {
 }
 
 /// Match blocks of all fields, some of them malformed.
-pub(super) fn block() -> impl Strategy<Value = Value> {
+pub(in crate::policyset) fn block() -> impl Strategy<Value = Value> {
     let kinds = (words(&["", "apps", "*"]), words(&["Pod", "Namespace", "*"]))
         .prop_map(|(groups, kinds)| json!([{"apiGroups": groups, "kinds": kinds}]));
     let globs = || maybe(words(GLOBS).prop_map(|globs| json!(globs)));
@@ -66,7 +68,7 @@ pub(super) fn block() -> impl Strategy<Value = Value> {
     })
 }
 
-pub(super) fn object() -> impl Strategy<Value = Value> {
+pub(in crate::policyset) fn object() -> impl Strategy<Value = Value> {
     let kind = prop::sample::select(vec![("v1", "Pod"), ("v1", "Namespace"), ("apps/v1", "Deployment")]);
     let labels = prop::collection::btree_map(word(&["k", "l"]), word(&["", "1", "2"]), 0..3);
     let names = word(&["", "a", "ab", "abc", "b", "a-b", "é"]);
@@ -78,7 +80,7 @@ pub(super) fn object() -> impl Strategy<Value = Value> {
     )
 }
 
-pub(super) fn review() -> impl Strategy<Value = Review> {
+pub(in crate::policyset) fn review() -> impl Strategy<Value = Review> {
     let source = prop::sample::select(vec![None, Some(ReviewSource::Original)]);
     let objects = (prop::option::of(object()), prop::option::of(object()), prop::option::of(object()));
     (objects, source).prop_map(|((new, old, namespace), source)| {
