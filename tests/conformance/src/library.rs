@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use go_compat::sigs_yaml;
 use serde_json::{Map, Value as Json, json};
 
 use crate::ours::Sources;
@@ -210,26 +211,9 @@ fn read_yaml(path: &Path) -> Result<Json, String> {
     first.ok_or_else(|| format!("{}: no document", path.display()))
 }
 
-/// The documents of a file. The engine's YAML reader takes what Go's takes, where a stricter one refuses
-/// templates of the library.
+/// The documents of a file, read as `kubectl` reads them.
 fn read_documents(path: &Path) -> Result<Vec<Json>, String> {
     let content = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut texts = vec![String::new()];
-    for line in content.lines() {
-        match texts.last_mut() {
-            Some(text) if line.trim_end() != "---" => {
-                text.push_str(line);
-                text.push('\n');
-            }
-            _ => texts.push(String::new()),
-        }
-    }
-    let empty = |text: &String| text.lines().all(|line| line.is_empty() || line.starts_with('#'));
-    texts.iter().filter(|text| !empty(text)).map(|text| read_document(path, text)).collect()
-}
-
-fn read_document(path: &Path, text: &str) -> Result<Json, String> {
-    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let value = regorus::Value::from_yaml_str(text).map_err(|error| wrong(&error))?;
-    serde_json::from_str(&value.to_string()).map_err(|error| wrong(&error))
+    let documents = sigs_yaml::documents(&content).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(documents.into_iter().map(|document| document.value).filter(|value| !value.is_null()).collect())
 }
