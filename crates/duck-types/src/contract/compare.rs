@@ -3,6 +3,15 @@
 //! The direction decides which side must contain the other. Reading: every value that the server may hold must be
 //! one that the reader understands. Writing: every value that the writer may send must be one that the server
 //! accepts and keeps. An `integer` without a format, read into an `i32`, is a violation; written from one, it is not.
+//!
+//! ```text
+//! contract (`ours`)                    definition (`crd`)                 reader            writer
+//! size: integer, minimum: 1            size: integer, minimum: 0          0 is refused      fits
+//! size: integer, minimum: 0            size: integer, minimum: 1          fits              0 is not accepted
+//! mode: enum [a, b]                    mode: string                       any string comes  fits
+//! required: [name]                     name is not required               may be absent     fits
+//! extra: any object                    no property `extra`                fits: is absent   is dropped
+//! ```
 
 use serde_json::Value;
 
@@ -66,6 +75,7 @@ impl<'k> Comparison<'k> {
         self.around.pop();
     }
 
+    /// Types first: values of types that do not fit are not compared any further.
     fn compare(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place, is_member: bool) {
         if let Some(keyword) = ours.incomparable() {
             return self.unverified(at, &format!("the contract uses {keyword}, which is not compared"));
@@ -118,6 +128,8 @@ impl<'k> Comparison<'k> {
         fits && ours.types().is_some()
     }
 
+    /// Enumerations, then bounds. `outer: minimum 0`, `inner: enum [1, 2]`: a list is not compared with bounds, and reported
+    /// as unverified.
     fn values(&mut self, inner: Node<'_>, outer: Node<'_>, at: &Place) {
         let known = inner.values();
         if let Some(allowed) = outer.values() {
@@ -158,6 +170,7 @@ impl<'k> Comparison<'k> {
         self.strings(inner, outer, at);
     }
 
+    /// `outer: maximum 9` contains `inner: maximum 9` and `inner: maximum 5`; an `inner` without the bound exceeds it.
     fn bound(
         &mut self,
         inner: Node<'_>,
@@ -224,6 +237,7 @@ impl<'k> Comparison<'k> {
         }
     }
 
+    /// Server-side apply merges by the list type of the definition: a writer that owns single entries needs their keys.
     fn list_type(&mut self, crd: Node<'_>, ours: Node<'_>, at: &Place) {
         let mut found = crd.strings("x-kubernetes-list-map-keys");
         found.sort_unstable();
@@ -349,6 +363,7 @@ impl<'k> Comparison<'k> {
         }
     }
 
+    /// A writer of a map of anything: what the schema does not keep would be dropped without an error.
     fn content_of_any_object(&mut self, crd: Node<'_>, at: &Place) {
         match crd.additional() {
             _ if crd.preserves() => {

@@ -1,4 +1,14 @@
 //! `allOf`, `anyOf`, `oneOf` and `not`: merged into the node where they shape it, kept where they only validate.
+//!
+//! ```text
+//! oneOf: [{const: a}, {enum: [b, c]}] of strings     type: string, enum: [a, b, c]           (`scalars`)
+//! anyOf: [{type: integer}, {type: null}]             type: integer, nullable: true           (one member is left)
+//! anyOf: [{type: integer}, {type: string}]           x-kubernetes-int-or-string: true, and the `anyOf` stays
+//! oneOf: [{properties: {a: …}, required: [a]},       properties: {a: …, b: …},
+//!         {properties: {b: …}, required: [b]}]       oneOf: [{required: [a]}, {required: [b]}]  (`variant::hoist`)
+//! allOf: [{properties: {a: …}}, {minProperties: 1}]  properties: {a: …}, allOf: [{minProperties: 1}]
+//! oneOf: [{type: integer}, {type: boolean}]          an error: one type per place
+//! ```
 
 use serde_json::{Map, Value, json};
 
@@ -46,6 +56,7 @@ impl<'s> Walk<'s> {
         self.keep("allOf", kept, node, at);
     }
 
+    /// Exactly one holds, or at least one. Null is no member of its own: it makes the node nullable.
     fn one_of(
         &mut self,
         keyword: &'static str,
@@ -69,9 +80,11 @@ impl<'s> Walk<'s> {
             node.insert("nullable".to_owned(), json!(true));
             done.iter_mut().for_each(|member| drop(member.remove("nullable")));
         }
+        // `{nullable: true, anyOf: [{type: null}]}` says nothing more; without the flag no value but null is left.
         if shared.is_none() && rest.is_empty() {
             return self.error(at, StructuralizeErrorKind::Empty("null"));
         }
+        // `Option<T>` of schemars: without null one member is left, and the node is it.
         match <[_; 1]>::try_from(done) {
             Ok([only]) => {
                 if let Err(name) = variant::absorb(node, only) {
@@ -166,6 +179,8 @@ impl<'s> Walk<'s> {
         }
     }
 
+    /// `not` stays where it validates alone. `{not: {type: null}}` says that the value is not null, as does a node that is
+    /// not nullable.
     fn negation(&mut self, negated: &'s Value, node: &mut Map<String, Value>, at: &mut SchemaPath) {
         if is_validation(negated) {
             node.insert("not".to_owned(), validation(negated));
@@ -176,6 +191,7 @@ impl<'s> Walk<'s> {
         }
     }
 
+    /// Makes one member structural, in its place below the junctor.
     fn member(
         &mut self,
         keyword: &'static str,
