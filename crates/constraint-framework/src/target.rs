@@ -43,7 +43,7 @@ pub trait Target: fmt::Debug + Send + Sync {
 
 /// A compiled `match` block.
 pub trait Matcher: fmt::Debug + Send + Sync {
-    /// Returns the places of the objects that the block can match, for the index.
+    /// Returns criteria that every object meets which the block can match, for the index.
     fn criteria(&self) -> MatchCriteria;
 
     /// Returns true if the block matches the review.
@@ -54,9 +54,9 @@ pub trait Matcher: fmt::Debug + Send + Sync {
     fn matches(&self, review: &Review) -> Result<bool, MatchError>;
 }
 
-/// The places of a constraint's objects: for any object elsewhere, [`Matcher::matches`] is false, and no error.
+/// Criteria that all objects of a constraint meet. For any other object [`Matcher::matches`] returns `Ok(false)`.
 ///
-/// An index may call [`Matcher::matches`] for an object that is elsewhere all the same.
+/// An index may call [`Matcher::matches`] for an object that does not meet them all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchCriteria {
     /// Pairs of group and kind, one of which the object has.

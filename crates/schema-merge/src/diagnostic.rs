@@ -20,7 +20,7 @@ pub enum Severity {
     UnknownField,
     /// The API server accepts and warns.
     Warning,
-    /// The API server accepts in silence, and users regret it.
+    /// Accepted without a warning, but likely an error.
     Lint,
 }
 

@@ -229,8 +229,8 @@ fn refused(merged: &Merged) -> Vec<MergeError> {
 }
 
 impl Merged {
-    /// Returns what the API server accepts and users regret, about the schema as a whole and about each mount. Looked
-    /// for at each call.
+    /// Returns what the API server accepts without an error though it is likely one, about the schema as a whole and about
+    /// each mount. Computed at each call.
     #[must_use]
     pub fn lints(&self) -> ValidationResult {
         let found = check_structural(&self.schema, &options(self));

@@ -157,8 +157,8 @@ impl Compiler {
         Some(Validation { condition: condition?, message: validation.message.clone(), message_expression })
     }
 
-    /// Compiles the expression of a message. Kubernetes' validator, and with it Gatekeeper, passes over one that does
-    /// not compile and says `message`: what is violated does not depend on it.
+    /// Compiles the expression of a message. Kubernetes' validator, and with it Gatekeeper, ignores one that does
+    /// not compile and uses `message`: what is violated does not depend on it.
     fn message(&mut self, place: &str, text: &str) -> Option<Expression> {
         if text.trim().is_empty() {
             return None;
@@ -166,11 +166,11 @@ impl Compiler {
         match self.expression(&format!("{place}/messageExpression"), text, Some(&Type::String)) {
             Ok(expression) => Some(expression),
             Err(errors) => {
-                let passed_over = |error: CompileError| CompileError {
-                    message: format!("{}; it is passed over, and `message` is said", error.message),
+                let ignored = |error: CompileError| CompileError {
+                    message: format!("{}; ignored, `message` is used instead", error.message),
                     ..error
                 };
-                self.warnings.extend(errors.into_iter().map(passed_over));
+                self.warnings.extend(errors.into_iter().map(ignored));
                 None
             }
         }

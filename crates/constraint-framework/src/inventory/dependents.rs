@@ -15,8 +15,8 @@ use super::reads::{JoinedRead, Reads};
 use super::resource_tree::covers;
 use super::{Inventory, Path};
 
-/// The hash of a value that a policy compares with objects of the inventory. Equal values have equal keys; different ones
-/// may.
+/// The hash of a value that a policy compares with objects of the inventory. Equal values have equal keys;
+/// distinct values may collide.
 pub type DependencyKey = u64;
 
 /// The verdicts of a constraint that a change of the inventory may have outdated.

@@ -75,9 +75,9 @@ impl Compiler {
     /// Sets the listener for what policies in Rego print.
     #[must_use]
     pub fn with_print_listener(mut self, listener: &Arc<dyn PrintListener>) -> Self {
-        let heard =
+        let listening =
             |driver: &Arc<dyn Driver>| driver.with_print_listener(listener).unwrap_or_else(|| driver.clone());
-        self.drivers = self.drivers.iter().map(heard).collect();
+        self.drivers = self.drivers.iter().map(listening).collect();
         self
     }
 

@@ -1,4 +1,4 @@
-//! An inventory per target: the objects of one are nothing to the policies of another.
+//! An inventory per target: the objects of one are not visible to the policies of another.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

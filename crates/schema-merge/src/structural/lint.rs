@@ -1,4 +1,4 @@
-//! Lints: what the API server accepts in silence and users regret.
+//! Lints: accepted by the API server without a warning, but likely an error.
 //!
 //! Three families: fields that are dropped although the schema looks as if it kept them, keywords that never have an
 //! effect, and schemas that nothing can satisfy. None of these keeps a CRD from being accepted.

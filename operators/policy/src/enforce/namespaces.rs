@@ -22,8 +22,11 @@ pub enum NamespaceError {
 
 /// Supplies Namespace objects.
 pub trait Namespaces: Send + Sync {
-    /// The Namespace of that name; `Ok(None)` where it cannot be known, so that only the constraints which need it
+    /// Returns the Namespace of that name; `Ok(None)` where it cannot be known, so that only the constraints which need it
     /// fail.
+    ///
+    /// # Errors
+    /// [`NamespaceError::NotFound`] if there is none, [`NamespaceError::Unavailable`] if the API server did not answer.
     fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Document>, NamespaceError>>;
 }
 

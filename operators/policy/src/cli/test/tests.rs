@@ -146,8 +146,8 @@ spec:
 fn policies_in_cel_have_no_details_and_say_what_they_pass_over() {
     let entry = |format: &str| {
         let ran = run(&[], &["-o", format], IN_CEL);
-        let warning = "<stdin>:2: source/validations/0/messageExpression: must evaluate to string but got dyn; it is \
-                       passed over, and `message` is said\n";
+        let warning = "<stdin>:2: source/validations/0/messageExpression: must evaluate to string but got dyn; \
+                       ignored, `message` is used instead\n";
         assert_eq!((ran.code, ran.err), (1, format!("webtroller test: warning: {warning}")));
         go_compat::sigs_yaml::documents(&ran.out).unwrap().remove(0).value[0].clone()
     };
