@@ -217,3 +217,21 @@ fn read_documents(path: &Path) -> Result<Vec<Json>, String> {
     let documents = sigs_yaml::documents(&content).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(documents.into_iter().map(|document| document.value).filter(|value| !value.is_null()).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says no by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn every_document_of_the_examples_is_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/policies");
+        let subjects = subjects(&folder).unwrap();
+        assert!(!subjects.is_empty());
+        for case in subjects.iter().flat_map(|subject| &subject.cases) {
+            let places = ["/review/object/metadata", "/review/oldObject/metadata"];
+            assert!(places.iter().any(|place| case.input.pointer(place).is_some()), "{}", case.name);
+        }
+    }
+}
