@@ -84,7 +84,8 @@ mod tests {
             ("for", TypeDeclaration::map(TypeDeclaration::duration(), None), false),
         ];
         let declaration = TypeDeclaration::object(fields);
-        let json = json!({"x-y": 1, "at": "2020-01-02", "for": {"a-b": "1h"}, "raw": "_w==", "unknown": true});
+        let json =
+            json!({"x-y": 1, "at": "2020-01-02", "for": {"a-b": "1h"}, "raw": "_w==", "unknown": true});
         let Some(Value::Map(map)) = declaration.value(&json) else { panic!("an object") };
         let shown: Vec<_> = map.iter().map(|(key, value)| format!("{key}: {value:?}")).collect();
         assert_eq!(shown.len(), 4, "{shown:?}");

@@ -31,7 +31,8 @@ impl Parts {
             return Ok(whole);
         }
         // A clone shares everything, and writing to it copies one level: the rest stays shared with the view.
-        let mut merged = base.cloned().unwrap_or_else(|| RegoValue::from(BTreeMap::<RegoValue, RegoValue>::new()));
+        let mut merged =
+            base.cloned().unwrap_or_else(|| RegoValue::from(BTreeMap::<RegoValue, RegoValue>::new()));
         for (name, parts) in self.below {
             let key = RegoValue::from(&*name);
             let below = base.and_then(|base| base.as_object().ok()?.get(&key));
