@@ -128,18 +128,20 @@ impl Query {
         let Shared { plan, asked, .. } = &*self.shared;
         let documents = [input.clone(), data.clone()];
         let rows = eval::solutions(plan, asked.group, documents, &Meter::new(budget), externals)?;
-        Ok(rows.iter().map(|row| self.solution(row)).collect())
+        rows.iter().map(|row| self.solution(row)).collect()
     }
 
-    fn solution(&self, row: &Value) -> Solution {
-        let elements: Vec<Value> = match row {
-            Value::Array(items) => items.iter().cloned().collect(),
-            _ => Vec::new(),
-        };
-        let mut values = elements.into_iter();
-        let expressions = values.by_ref().take(self.shared.expressions.len()).collect();
-        let names = self.shared.asked.variables.iter().map(|name| name.to_string());
-        Solution { values: expressions, bindings: names.zip(values).collect() }
+    fn solution(&self, row: &Value) -> Result<Solution, EvalError> {
+        let Shared { asked, expressions, .. } = &*self.shared;
+        let count = expressions.len().saturating_add(asked.variables.len());
+        let elements = row.as_array().ok().filter(|elements| elements.len() == count);
+        let elements = elements.ok_or_else(|| {
+            EvalError::Internal(format!("a solution of the query does not have {count} values"))
+        })?;
+        let mut values = elements.iter().cloned();
+        let expressions = values.by_ref().take(expressions.len()).collect();
+        let names = asked.variables.iter().map(|name| name.to_string());
+        Ok(Solution { values: expressions, bindings: names.zip(values).collect() })
     }
 }
 

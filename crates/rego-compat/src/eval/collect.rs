@@ -6,7 +6,7 @@ use crate::value::Value;
 use crate::value::{Array, Object, Set};
 
 use crate::error::EvalError;
-use crate::plan::{Collect, CollectKind, Expr, Step};
+use crate::plan::{Collect, CollectKind, Expr, Step, missing};
 
 use super::conflict::{KEY_CONFLICT, conflict};
 use super::{EvalContext, Flow, Frame};
@@ -14,10 +14,11 @@ use super::{EvalContext, Flow, Frame};
 impl EvalContext<'_> {
     /// Computes a comprehension and matches it with its target.
     pub(super) fn collected(&self, collect: &Collect, frame: &mut Frame) -> Result<bool, EvalError> {
-        let Some(cell) = collect.invariant.and_then(|id| self.invariants.get(id)) else {
+        let Some(id) = collect.invariant else {
             let value = self.collect(collect, frame)?;
             return self.matches(&collect.target, &value, frame);
         };
+        let Some(cell) = self.invariants.get(id) else { return Err(missing("invariant", id)) };
         let known = match cell.get() {
             Some(known) => known,
             None => {

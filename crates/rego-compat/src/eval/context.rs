@@ -24,7 +24,7 @@ pub(crate) struct EvalContext<'p> {
     /// Values of the plan's invariants, once they are known.
     pub(super) invariants: Vec<OnceCell<Option<Value>>>,
     /// Documents that rules and data make together, once they are known.
-    pub(super) packages: RefCell<Vec<(usize, Value)>>,
+    pub(super) packages: RefCell<Vec<(usize, Option<Value>)>>,
     /// Functions replaced by others or by values.
     pub(super) mocks: Vec<(Callee, Mock)>,
     /// Paths under `data` that were replaced, and hide the rules there.

@@ -11,8 +11,8 @@ use crate::plan::{Expr, missing};
 use super::EvalContext;
 
 impl EvalContext<'_> {
-    /// Returns everything under a path of `data` that has rules below it.
-    pub(super) fn package(&self, id: usize) -> Result<Value, EvalError> {
+    /// Returns everything under a path of `data` that has rules below it; nothing where `with` took it away.
+    pub(super) fn package(&self, id: usize) -> Result<Option<Value>, EvalError> {
         let known =
             self.packages.borrow().iter().find(|(node, _)| *node == id).map(|(_, value)| value.clone());
         if let Some(value) = known {
@@ -23,17 +23,17 @@ impl EvalContext<'_> {
         Ok(value)
     }
 
-    fn assemble(&self, id: usize) -> Result<Value, EvalError> {
+    fn assemble(&self, id: usize) -> Result<Option<Value>, EvalError> {
         self.meter.check_stack()?;
         let Some(node) = self.plan.nodes.get(id) else { return Err(missing("package", id)) };
         let base = self.data_at(&node.path);
         if self.replaced.iter().any(|path| node.path.starts_with(path)) {
-            return Ok(base.unwrap_or(Value::Undefined));
+            return Ok(base.filter(|base| !matches!(base, Value::Undefined)));
         }
         let mut document = match base {
             Some(base @ Value::Object(_)) => base,
             // Where plain data and rules meet, data wins.
-            Some(other) => return Ok(other),
+            Some(other) => return Ok(Some(other)),
             None => Value::new_object(),
         };
         for (name, child) in &node.children {
@@ -49,7 +49,7 @@ impl EvalContext<'_> {
                 pairs.insert(name.clone(), merged);
             }
         }
-        Ok(document)
+        Ok(Some(document))
     }
 
     /// Evaluates what is under one key of a package, without looking at the others.
@@ -85,7 +85,7 @@ impl EvalContext<'_> {
     fn child(&self, id: usize) -> Result<Option<Value>, EvalError> {
         let Some(node) = self.plan.nodes.get(id) else { return Err(missing("package", id)) };
         let Some(group) = node.group else {
-            return Ok(Some(self.package(id)?).filter(|value| !matches!(value, Value::Undefined)));
+            return self.package(id);
         };
         let Some(found) = self.plan.groups.get(group) else { return Err(missing("rule", group)) };
         if matches!(found.kind, Kind::Function { .. }) {

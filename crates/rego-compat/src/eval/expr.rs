@@ -25,7 +25,7 @@ impl EvalContext<'_> {
         Ok(match expr {
             Expr::Data => defined(Some(&self.data)),
             Expr::Rule(group) => self.rule_value(*group)?.map(Cow::Borrowed),
-            Expr::Package(node) => Some(Cow::Owned(self.package(*node)?)),
+            Expr::Package(node) => self.package(*node)?.map(Cow::Owned),
             Expr::Get(get) => self.get(get, frame)?,
             Expr::Array(items) => self.array(items, frame)?.map(Cow::Owned),
             Expr::Set(items) => self.set(items, frame)?.map(Cow::Owned),
@@ -46,7 +46,7 @@ impl EvalContext<'_> {
     /// Returns the value of an expression that reads no variable, computed once.
     fn invariant<'a>(&'a self, invariant: &'a Invariant) -> Found<'a> {
         let Some(cell) = self.invariants.get(invariant.id) else {
-            return self.value(&invariant.expr, &[]);
+            return Err(missing("invariant", invariant.id));
         };
         let value = self.value(&invariant.expr, &[])?.map(Cow::into_owned);
         Ok(cell.get_or_init(|| value).as_ref().map(Cow::Borrowed))
@@ -94,7 +94,7 @@ impl EvalContext<'_> {
     fn get_package<'a>(&'a self, node: usize, path: &'a [Expr], frame: &'a Frame) -> Found<'a> {
         self.meter.check_stack()?;
         let Some((first, rest)) = path.split_first() else {
-            return Ok(Some(Cow::Owned(self.package(node)?)));
+            return Ok(self.package(node)?.map(Cow::Owned));
         };
         let Some(key) = self.value(first, frame)? else {
             return Ok(None);

@@ -16,7 +16,8 @@ impl EvalContext<'_> {
     pub(super) fn place<'a>(&'a self, expr: &'a Expr, frame: &'a Frame) -> Place<'a> {
         match expr {
             Expr::Const(value) => Some(Some(value)),
-            Expr::Slot(slot) => frame.get(*slot).map(defined),
+            // A slot without a value is left to `expr`, which returns the error.
+            Expr::Slot(slot) => Some(Some(defined(frame.get(*slot)?)?)),
             Expr::Input => Some(defined(&self.input)),
             Expr::Rule(group) => self.rules.get(*group)?.get().map(Option::as_ref),
             Expr::Invariant(invariant) => self.invariants.get(invariant.id)?.get().map(Option::as_ref),

@@ -215,7 +215,7 @@ impl EvalContext<'_> {
     ) -> Result<Flow, EvalError> {
         self.meter.check_stack()?;
         let Some((first, rest)) = path.split_first() else {
-            let value = self.package(node)?;
+            let Some(value) = self.package(node)? else { return Ok(Flow::Continue) };
             return self.hop(&value, OpenPath { path, target, lookup: lookup::get }, frame, next);
         };
         let keys = match first {

@@ -8,8 +8,8 @@ use crate::externals::Silent;
 use crate::ir::Kind;
 
 use crate::plan::{
-    Branch, Call, Callee, Check, Conditions, Every, Expr, Get, Group, Node, Override, Pattern, Place,
-    PlaceRoot, Replacement, Rule, Step, Target, Want,
+    Branch, Call, Callee, Check, Conditions, Every, Expr, Get, Group, Invariant, Node, Override, Pattern,
+    Place, PlaceRoot, Replacement, Rule, Step, Target, Want,
 };
 
 fn answer(plan: &Plan) -> Result<Option<Value>, EvalError> {
@@ -63,7 +63,7 @@ fn group(body: Vec<Step>, conditions: Option<Conditions>) -> Group {
         settled: true,
         exact: true,
         places: vec![Place { root: PlaceRoot::Argument(7), path: Vec::new() }],
-        agreed: Vec::new(),
+        agreed: vec![Some(0)],
     }
 }
 
@@ -121,5 +121,42 @@ fn a_replaced_function_that_does_not_exist_is_an_internal_error() {
         let step = Step::With(vec![with], vec![Step::Test(call())]);
         let result = answer(&Plan { groups: vec![group(vec![step], None)], ..asks(Expr::Rule(0)) });
         assert!(is_internal(&result), "{result:?}");
+    }
+}
+
+#[test]
+fn a_variable_without_a_value_is_an_internal_error() {
+    for step in
+        [Step::Test(Expr::Slot(0)), Step::Match(Expr::Const(Value::Null), Pattern::Equal(Expr::Slot(0)))]
+    {
+        let result = answer(&Plan { groups: vec![group(vec![step], None)], ..asks(Expr::Rule(0)) });
+        assert!(is_internal(&result), "{result:?}");
+    }
+}
+
+#[test]
+fn a_value_that_is_computed_once_and_has_no_place_is_an_internal_error() {
+    let invariant = Invariant { id: 7, expr: Expr::Const(Value::Null) };
+    let result = answer(&asks(Expr::Array(vec![Expr::Invariant(Box::new(invariant))])));
+    assert!(is_internal(&result), "{result:?}");
+}
+
+#[test]
+fn a_package_that_with_takes_away_is_undefined() {
+    use crate::{Module, RegoVersion, Restrictions, compile};
+
+    let lib = Module::parse("lib.rego", "package a.b\nr := 1", RegoVersion::V1).unwrap();
+    for body in [
+        "data.a.b",
+        "x := data.a.b",
+        "x := data.a.b; true",
+        "[1 | x := data.a.b] == [1]",
+        "x = data.a.b; x == x",
+    ] {
+        let text = format!("package t\np if q with data.a as {{}}\nq if {{ {body} }}");
+        let module = Module::parse("t.rego", &text, RegoVersion::V1).unwrap();
+        let program = compile(&[lib.clone(), module], "data.t.p", &Restrictions::default()).unwrap();
+        let answer = program.evaluate(&Value::Null, &Value::new_object(), &Budget::default());
+        assert_eq!(answer, Ok(None), "{body}");
     }
 }

@@ -65,7 +65,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns the expression for a closed operand; anything else has no value.
+    /// Returns the expression for a closed operand.
     pub(super) fn expr(&self, operand: &Operand) -> Expr {
         match operand {
             Operand::Const(value) => Expr::Const(value.clone()),
@@ -80,7 +80,8 @@ impl Binder<'_> {
                 let path: Vec<Expr> = rest.iter().map(|part| self.expr(part)).collect();
                 if path.is_empty() { base } else { Expr::Get(Box::new(Get { base, path })) }
             }
-            Operand::Collect(_) => Expr::Undefined,
+            // A comprehension is a step, see `collect`.
+            Operand::Collect(_) => UNPLANNED,
         }
     }
 
@@ -105,6 +106,7 @@ impl Binder<'_> {
                     .groups
                     .get(group)
                     .is_some_and(|group| matches!(group.kind, Kind::Function { .. }));
+                // A function has no value without arguments: `data.package.function` is undefined.
                 return (if is_function { Expr::Undefined } else { Expr::Rule(group) }, rest);
             }
             let next = rest.split_first().and_then(|(first, left)| Some((name_of(first)?, left)));
@@ -165,6 +167,9 @@ impl Binder<'_> {
 /// The number of no rule and no package: using it is an internal error, see [`super::missing`], and never undefined.
 const NOWHERE: usize = usize::MAX;
 
+/// Stands where the checks leave no operand to plan: using it is an internal error.
+pub(super) const UNPLANNED: Expr = Expr::Rule(NOWHERE);
+
 fn name_of(operand: &Operand) -> Option<Name> {
     match operand {
         Operand::Const(crate::value::Value::String(text)) => Some(Name::from(&**text)),
@@ -177,7 +182,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::plan::missing;
+    use crate::plan::{Pattern, missing};
 
     #[test]
     fn what_the_plan_lacks_is_planned_as_an_error() {
@@ -186,7 +191,7 @@ mod tests {
         let tree = ir::Node { children: [("t".into(), package)].into(), group: None };
         let book = Rulebook { tree, ..Rulebook::default() };
         let nodes = HashMap::new();
-        let binder = Binder {
+        let mut binder = Binder {
             book: &book,
             nodes: &nodes,
             bound: SlotSet::default(),
@@ -198,6 +203,31 @@ mod tests {
         let reference = Operand::Ref(Box::new(Reference { root: Root::Data, path, at: Pos::default() }));
         assert!(matches!(binder.expr(&reference), Expr::Package(NOWHERE)));
         assert!(matches!(binder.call(ir::Callee::Unknown, &[]), Expr::Rule(NOWHERE)));
+        let open = ir::Collect {
+            kind: ir::CollectKind::Array(Operand::Var(0)),
+            body: Vec::new(),
+            at: Pos::default(),
+            head: Pos::default(),
+        };
+        assert!(matches!(binder.expr(&Operand::Collect(Box::new(open))), Expr::Rule(NOWHERE)));
         assert!(missing("rule", NOWHERE).to_string().starts_with("internal error"));
+
+        let open = || Operand::Var(7);
+        assert!(matches!(binder.pattern(&Operand::Set(vec![open()])), Pattern::Equal(Expr::Rule(NOWHERE))));
+        for (left, right) in [
+            (
+                Operand::Ref(Box::new(Reference {
+                    root: Root::Var(7),
+                    path: vec![open()],
+                    at: Pos::default(),
+                })),
+                open(),
+            ),
+            (Operand::Array(vec![open()]), Operand::Array(vec![Operand::Var(8)])),
+        ] {
+            let mut steps = Vec::new();
+            binder.unify(&left, &right, &mut steps);
+            assert!(matches!(steps.as_slice(), [Step::Test(Expr::Rule(NOWHERE))]), "{steps:?}");
+        }
     }
 }

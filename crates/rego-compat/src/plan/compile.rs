@@ -9,7 +9,7 @@ use crate::desugar::SlotSet;
 use crate::diagnostic::{Pos, Source};
 use crate::ir::{self, Action, Leaf, Operand, Reference, Root, Rulebook, Statement};
 
-use super::binding::{Binder, Marks, index};
+use super::binding::{Binder, Marks, UNPLANNED, index};
 use super::fuse::fuse;
 use super::invariant::number;
 use super::pattern::{each, matched};
@@ -278,7 +278,7 @@ impl Binder<'_> {
                 let path = self.hops(path);
                 steps.push(each(base, path, Pattern::Truthy));
             }
-            _ => steps.push(Step::Test(Expr::Undefined)),
+            _ => steps.push(Step::Test(UNPLANNED)),
         }
     }
 
@@ -296,11 +296,8 @@ impl Binder<'_> {
             steps.push(Step::Walk(subject, target));
             return;
         }
-        let call = if args.iter().all(|arg| self.is_closed(arg)) {
-            self.call(callee, args)
-        } else {
-            Expr::Undefined
-        };
+        let call =
+            if args.iter().all(|arg| self.is_closed(arg)) { self.call(callee, args) } else { UNPLANNED };
         match output {
             None => steps.push(Step::Test(call)),
             Some(Operand::Ref(reference)) => {

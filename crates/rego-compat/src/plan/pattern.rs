@@ -3,7 +3,7 @@
 use crate::desugar::same_key;
 use crate::ir::{Operand, Reference, Root};
 
-use super::binding::{Binder, index};
+use super::binding::{Binder, UNPLANNED, index};
 use super::{Each, Expr, Get, Hop, Pattern, Step};
 
 impl Binder<'_> {
@@ -21,7 +21,7 @@ impl Binder<'_> {
             Operand::Object(pairs) => Pattern::Object(
                 pairs.iter().map(|(key, value)| (self.expr(key), self.pattern(value))).collect(),
             ),
-            _ => Pattern::Equal(Expr::Undefined),
+            _ => Pattern::Equal(UNPLANNED),
         }
     }
 
@@ -74,7 +74,7 @@ impl Binder<'_> {
         if let Root::Var(slot) = reference.root
             && !self.bound.contains(slot)
         {
-            steps.push(Step::Test(Expr::Undefined));
+            steps.push(Step::Test(UNPLANNED));
             return;
         }
         let (base, path) = self.base(reference);
@@ -101,6 +101,7 @@ impl Binder<'_> {
     /// Pairs of parts, those with a closed side first.
     fn unify_parts(&mut self, pairs: Option<Vec<(Operand, Operand)>>, steps: &mut Vec<Step>) {
         let Some(mut open) = pairs else {
+            // Arrays or objects of different lengths, or with different keys, are never equal.
             steps.push(Step::Test(Expr::Undefined));
             return;
         };
@@ -108,7 +109,7 @@ impl Binder<'_> {
             let ready = open.iter().position(|(left, right)| self.is_closed(left) || self.is_closed(right));
             let compound = || open.iter().position(|(left, right)| parts(left, right));
             let Some(next) = ready.or_else(compound) else {
-                steps.push(Step::Test(Expr::Undefined));
+                steps.push(Step::Test(UNPLANNED));
                 return;
             };
             let (left, right) = open.remove(next);

@@ -17,7 +17,8 @@ pub(super) fn mark(plan: &mut Plan, everything: bool) {
     let mut fails: Vec<bool> = uses.iter().map(|uses| uses.fails || mocked || everything).collect();
     loop {
         let known = fails.clone();
-        let is = |of: &[bool], group: &usize| of.get(*group).copied().unwrap_or(false);
+        // A group that does not exist is an internal error when it is used: that is a failure, too.
+        let is = |of: &[bool], group: &usize| of.get(*group).copied().unwrap_or(true);
         for (fails, uses) in fails.iter_mut().zip(&uses) {
             *fails = *fails || uses.groups.iter().any(|group| is(&own, group) || is(&known, group));
         }
@@ -198,7 +199,10 @@ impl Uses {
     }
 
     fn package(&mut self, node: usize, plan: &Plan) {
-        let Some(node) = plan.nodes.get(node) else { return };
+        let Some(node) = plan.nodes.get(node) else {
+            self.fails = true;
+            return;
+        };
         self.groups.extend(node.group);
         node.children.iter().for_each(|(_, child)| self.package(*child, plan));
     }
