@@ -40,7 +40,7 @@ impl Environment {
 }
 
 fn compile(source: &str, environment: &Environment) -> Result<Expression, Issues> {
-    let expr = parse(source).map_err(|issues| Issues::new(source, issues))?;
+    let expr = parse(source)?;
     let mut checker = Checker {
         environment,
         mapping: Mapping::default(),
@@ -65,7 +65,7 @@ fn compile(source: &str, environment: &Environment) -> Result<Expression, Issues
     let of = checker.mapping.settle(&of);
     checker.found.first_step(source, &of)?;
     let max_cost = environment.root().map(|root| checker.max_cost(&expr, root));
-    Ok(Expression { node, of, height, max_cost, names: checker.names })
+    Ok(Expression { node, of, height, max_cost, names: checker.names, environment: environment.id() })
 }
 
 /// The issues of each step.
@@ -228,9 +228,8 @@ impl Checker<'_> {
         self.below = self.below.max(variable.height);
         let of = variable.of.clone();
         if select.optional {
-            let present = library::optional_of();
             let node = Node::Call(Box::new(CallNode {
-                function: present,
+                function: library::optional_of,
                 overloads: overloads("optional.of", false),
                 arguments: vec![Node::Variable(position)],
             }));

@@ -3,6 +3,7 @@
 //! Expressions are compiled in `check`; the values of the names are supplied when they are evaluated, in `eval`.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::declaration::TypeDeclaration;
 use crate::node::Node;
@@ -10,8 +11,10 @@ use crate::types::Type;
 use crate::value::Value;
 
 /// The names that expressions may use: those given, and variables below `variables`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Environment {
+    /// Tells this environment from others, whose positions have other meanings.
+    id: u64,
     given: Vec<Given>,
     variables: Vec<Variable>,
     absent: Vec<(String, String)>,
@@ -36,6 +39,8 @@ pub(crate) struct Variable {
     pub(crate) node: Node,
     /// See [`Expression::height`].
     pub(crate) height: usize,
+    /// The environment that compiled its expression.
+    pub(crate) environment: u64,
 }
 
 /// An expression that parsed and fits its environment.
@@ -49,9 +54,19 @@ pub struct Expression {
     pub(crate) max_cost: Option<u64>,
     /// The names it uses, those that macros bind included.
     pub(crate) names: BTreeSet<String>,
+    /// The environment that compiled it.
+    pub(crate) environment: u64,
 }
 
 // === impl Environment ===
+
+impl Default for Environment {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { id, given: Vec::new(), variables: Vec::new(), absent: Vec::new(), root: None }
+    }
+}
 
 impl Environment {
     /// Returns the environment of a rule in `x-kubernetes-validations`: `self` and `oldSelf` of the declared type, `oldSelf`
@@ -76,7 +91,8 @@ impl Environment {
     pub fn with_variable(mut self, name: &str, of: Type) -> Self {
         let node = Node::Given(self.given.len());
         self.given.push(Given { name: format!("variables.{name}"), of: of.clone(), is_variable: true });
-        self.variables.push(Variable { name: name.to_owned(), of, node, height: 1 });
+        let environment = self.id;
+        self.variables.push(Variable { name: name.to_owned(), of, node, height: 1, environment });
         self
     }
 
@@ -87,17 +103,23 @@ impl Environment {
         self
     }
 
-    /// Adds `variables.<name>`, computed when first asked for in an evaluation. It sees what was there before it.
+    /// Adds `variables.<name>`, computed when first asked for in an evaluation. It sees what was there before it. The expression is
+    /// one that this environment compiled; evaluations that use the variable fail otherwise.
     pub fn define(&mut self, name: &str, expression: Expression) {
-        let Expression { node, of, height, .. } = expression;
-        self.variables.push(Variable { name: name.to_owned(), of, node, height });
+        let Expression { node, of, height, environment, .. } = expression;
+        self.variables.push(Variable { name: name.to_owned(), of, node, height, environment });
     }
 
     /// Adds `variables.<name>` of an unknown type and no value: it stands for one whose expression is refused, so that
     /// only the issues of that expression are reported.
     pub fn define_unknown(&mut self, name: &str) {
         let node = Node::Constant(Value::Null);
-        self.variables.push(Variable { name: name.to_owned(), of: Type::Dyn, node, height: 1 });
+        let environment = self.id;
+        self.variables.push(Variable { name: name.to_owned(), of: Type::Dyn, node, height: 1, environment });
+    }
+
+    pub(crate) const fn id(&self) -> u64 {
+        self.id
     }
 
     /// A given name: its position and its type.

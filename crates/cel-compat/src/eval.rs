@@ -65,12 +65,20 @@ impl<'a> Evaluation<'a> {
     /// Evaluates an expression that this evaluation's environment compiled.
     ///
     /// # Errors
-    /// An error of the language, an exhausted budget, a value that the bindings cannot supply, or an expression that another
-    /// environment compiled.
+    /// An error of the language, an exhausted budget, a value that the bindings cannot supply, or [`EvalError::Internal`] for an
+    /// expression that another environment compiled.
     pub fn evaluate(&mut self, expression: &Expression) -> Result<Value, EvalError> {
+        self.check_origin(expression.environment)?;
         self.meter.enter();
         self.locals.clear();
         self.node(&expression.node)
+    }
+
+    fn check_origin(&self, environment: u64) -> Result<(), EvalError> {
+        if environment == self.environment.id() {
+            return Ok(());
+        }
+        Err(EvalError::Internal("another environment compiled the expression".to_owned()))
     }
 
     fn node(&mut self, node: &Node) -> Result<Value, EvalError> {
@@ -196,6 +204,7 @@ impl<'a> Evaluation<'a> {
         let Some(variable) = environment.variables().get(position) else {
             return Err(EvalError::Internal(format!("no variable at position {position}")));
         };
+        self.check_origin(variable.environment)?;
         let locals = std::mem::take(&mut self.locals);
         let outcome = self.node(&variable.node);
         self.locals = locals;
@@ -350,8 +359,14 @@ mod tests {
     use super::*;
 
     fn evaluate(node: Node, environment: &Environment) -> Result<Value, EvalError> {
-        let expression =
-            Expression { node, of: Type::Dyn, height: 1, max_cost: None, names: BTreeSet::new() };
+        let expression = Expression {
+            node,
+            of: Type::Dyn,
+            height: 1,
+            max_cost: None,
+            names: BTreeSet::new(),
+            environment: environment.id(),
+        };
         let values = BTreeMap::new();
         Evaluation::new(environment, &values, &Budget::default()).evaluate(&expression)
     }
@@ -395,5 +410,27 @@ mod tests {
         let shape = Shape::Filter(Node::Constant(Value::Bool(true)));
         let node = Node::Fold(Box::new(Fold { range, slot: 3, is_pair: false, shape }));
         assert!(matches!(evaluate(node, &Environment::default()), Err(EvalError::Internal(_))));
+    }
+
+    #[test]
+    fn an_expression_of_another_environment_is_an_internal_error() {
+        let made = |names: [&str; 2]| {
+            names
+                .into_iter()
+                .fold(Environment::default(), |environment, name| environment.with(name, Type::Dyn))
+        };
+        let (mut own, other) = (made(["a", "b"]), made(["b", "a"]));
+        let values: BTreeMap<String, Value> =
+            [("a".to_owned(), Value::Int(1)), ("b".to_owned(), Value::Int(2))].into();
+        own.define("v", other.compile("a").unwrap());
+        for expression in [other.compile("a").unwrap(), own.compile("variables.v").unwrap()] {
+            let answer = Evaluation::new(&own, &values, &Budget::default()).evaluate(&expression);
+            assert!(matches!(answer, Err(EvalError::Internal(_))), "{answer:?}");
+        }
+        let expression = own.compile("a").unwrap();
+        assert_eq!(
+            Evaluation::new(&own, &values, &Budget::default()).evaluate(&expression),
+            Ok(Value::Int(1))
+        );
     }
 }

@@ -23,7 +23,25 @@ impl Value {
     /// Converts a parsed JSON value.
     #[must_use]
     pub fn from_json(value: &serde_json::Value) -> Self {
-        Self::deserialize(value).unwrap_or(Self::Null)
+        match value {
+            serde_json::Value::Null => Self::Null,
+            serde_json::Value::Bool(value) => Self::Bool(*value),
+            serde_json::Value::Number(number) => of_number(number),
+            serde_json::Value::String(string) => Self::text(string.as_str()),
+            serde_json::Value::Array(items) => Self::list(items.iter().map(Self::from_json).collect()),
+            serde_json::Value::Object(fields) => {
+                Self::object(fields.iter().map(|(name, value)| (name.as_str(), Self::from_json(value))))
+            }
+        }
+    }
+}
+
+/// As in Go, where a number that does not fit 64 bits with a sign becomes a float.
+fn of_number(number: &serde_json::Number) -> Value {
+    match (number.as_i64(), number.as_f64()) {
+        (Some(number), _) => Value::Int(number),
+        // Only a number of arbitrary precision can be beyond all floats.
+        (None, float) => Value::Float(float.unwrap_or(f64::INFINITY)),
     }
 }
 

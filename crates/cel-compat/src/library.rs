@@ -16,6 +16,8 @@ mod url;
 mod version;
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use eval_budget::Budget;
 
@@ -29,26 +31,34 @@ pub(super) use format::{admits, verbs};
 /// The code of a function: its arguments, the target of a call on a target first, to its value.
 pub(super) type Native = fn(&Meter, &[Value]) -> Result<Value, EvalError>;
 
+/// The functions of all families. Each name stands in one of them.
+const FAMILIES: [&[(&str, Native)]; 13] = [
+    conversion::FUNCTIONS,
+    format::FUNCTIONS,
+    list::FUNCTIONS,
+    named::FUNCTIONS,
+    network::FUNCTIONS,
+    pattern::FUNCTIONS,
+    quantity::FUNCTIONS,
+    text::FUNCTIONS,
+    time::FUNCTIONS,
+    url::FUNCTIONS,
+    version::FUNCTIONS,
+    OPTIONALS,
+    ORDERING,
+];
+
+static TABLE: LazyLock<BTreeMap<&'static str, Native>> =
+    LazyLock::new(|| FAMILIES.iter().copied().flatten().copied().collect());
+
 /// The code for a function, which exists in the table of overloads.
-pub(super) fn function(name: &str, on_target: bool) -> Option<Native> {
-    text::function(name)
-        .or_else(|| list::function(name, on_target))
-        .or_else(|| pattern::function(name))
-        .or_else(|| time::function(name))
-        .or_else(|| conversion::function(name))
-        .or_else(|| format::function(name))
-        .or_else(|| network::function(name))
-        .or_else(|| quantity::function(name))
-        .or_else(|| version::function(name))
-        .or_else(|| url::function(name))
-        .or_else(|| named::function(name))
-        .or_else(|| ordering(name))
-        .or_else(|| optionals(name))
+pub(super) fn function(name: &str) -> Option<Native> {
+    TABLE.get(name).copied()
 }
 
 /// `optional.of`.
-pub(super) fn optional_of() -> Native {
-    |_, arguments| Ok(Value::optional(arguments.first().cloned()))
+pub(super) fn optional_of(_: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+    Ok(Value::optional(arguments.first().cloned()))
 }
 
 /// Conversions, which are applied to a constant when an expression is compiled.
@@ -59,7 +69,7 @@ const CONVERSIONS: [&str; 8] = ["bool", "bytes", "double", "duration", "int", "s
 /// # Errors
 /// When the conversion fails: an expression that holds it is refused, as the API server does.
 pub(super) fn folded(name: &str, constant: &Value) -> Result<Option<Value>, String> {
-    let function = if CONVERSIONS.contains(&name) { function(name, false) } else { None };
+    let function = if CONVERSIONS.contains(&name) { function(name) } else { None };
     let Some(function) = function else { return Ok(None) };
     let meter = Meter::new(Budget::default());
     function(&meter, std::slice::from_ref(constant)).map(Some).map_err(|error| error.to_string())
@@ -78,38 +88,50 @@ pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
     pattern::check(pattern)
 }
 
-/// Returns what quantities and versions are compared by.
-fn ordering(name: &str) -> Option<Native> {
-    fn order(arguments: &[Value]) -> Result<Ordering, EvalError> {
-        quantity::order(arguments).or_else(|| version::order(arguments)).ok_or_else(EvalError::no_overload)
-    }
-    Some(match name {
-        "compareTo" => |_, arguments| order(arguments).map(|order| Value::Int(i64::from(order as i8))),
-        "isGreaterThan" => |_, arguments| order(arguments).map(|order| Value::Bool(order.is_gt())),
-        "isLessThan" => |_, arguments| order(arguments).map(|order| Value::Bool(order.is_lt())),
-        _ => return None,
-    })
+/// What quantities and versions are compared by.
+const ORDERING: &[(&str, Native)] = &[
+    ("compareTo", |_, arguments| order(arguments).map(|order| Value::Int(i64::from(order as i8)))),
+    ("isGreaterThan", |_, arguments| order(arguments).map(|order| Value::Bool(order.is_gt()))),
+    ("isLessThan", |_, arguments| order(arguments).map(|order| Value::Bool(order.is_lt()))),
+];
+
+fn order(arguments: &[Value]) -> Result<Ordering, EvalError> {
+    quantity::order(arguments).or_else(|| version::order(arguments)).ok_or_else(EvalError::no_overload)
 }
 
-fn optionals(name: &str) -> Option<Native> {
-    Some(match name {
-        "optional.none" => |_, _| Ok(Value::optional(None)),
-        "optional.of" => |_, arguments| Ok(Value::optional(arguments.first().cloned())),
-        "optional.ofNonZeroValue" => {
-            |_, arguments| Ok(Value::optional(arguments.first().filter(|v| !v.is_zero()).cloned()))
-        }
-        "hasValue" => |_, arguments| inner(arguments).map(|inner| Value::Bool(inner.is_some())),
-        "value" => |_, arguments| {
-            inner(arguments)?.cloned().ok_or_else(|| EvalError::failed("optional.none() dereference"))
-        },
-        "type" => |_, arguments| match arguments {
-            [value] => Ok(Value::Type(value.type_name())),
-            _ => Err(EvalError::no_overload()),
-        },
-        _ => return None,
-    })
-}
+/// Optional values, and types.
+const OPTIONALS: &[(&str, Native)] = &[
+    ("optional.none", |_, _| Ok(Value::optional(None))),
+    ("optional.of", optional_of),
+    ("optional.ofNonZeroValue", |_, arguments| {
+        Ok(Value::optional(arguments.first().filter(|v| !v.is_zero()).cloned()))
+    }),
+    ("hasValue", |_, arguments| inner(arguments).map(|inner| Value::Bool(inner.is_some()))),
+    ("value", |_, arguments| {
+        inner(arguments)?.cloned().ok_or_else(|| EvalError::failed("optional.none() dereference"))
+    }),
+    ("type", |_, arguments| match arguments {
+        [value] => Ok(Value::Type(value.type_name())),
+        _ => Err(EvalError::no_overload()),
+    }),
+];
 
 fn inner(arguments: &[Value]) -> Result<Option<&Value>, EvalError> {
     arguments.first().and_then(Value::as_optional).ok_or_else(EvalError::no_overload)
+}
+
+/// Returns the names of all functions that have code.
+#[cfg(test)]
+pub(super) fn names() -> Vec<&'static str> {
+    FAMILIES.iter().copied().flatten().map(|(name, _)| *name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_stands_in_one_family() {
+        assert_eq!(names().len(), TABLE.len());
+    }
 }

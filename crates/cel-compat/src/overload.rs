@@ -127,3 +127,25 @@ fn simple(name: &str) -> Option<Type> {
         },
     })
 }
+
+/// Returns all ways to call all functions: the name, whether on a target, and the types.
+#[cfg(test)]
+pub(super) fn all() -> Vec<(&'static str, bool, &'static Overload)> {
+    let of = |name, on_target| overloads(name, on_target).iter().map(move |one| (name, on_target, one));
+    TABLE.keys().flat_map(|name| of(*name, false).chain(of(*name, true))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        let lines: Vec<&str> =
+            include_str!("overloads.txt").lines().filter(|line| !line.starts_with('#')).collect();
+        for line in &lines {
+            assert!(overload(line).is_some(), "{line}");
+        }
+        assert_eq!(all().len(), lines.len());
+    }
+}

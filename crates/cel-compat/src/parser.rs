@@ -8,7 +8,7 @@ mod tokens;
 
 use crate::value::Value;
 
-use super::issue::Issue;
+use super::issue::{Issue, Issues};
 use super::syntax::{Call, Expr, ExprKind, Select};
 use super::token::{Lexeme, Token, tokens};
 
@@ -17,8 +17,8 @@ use self::tokens::{ARGUMENT, ELEMENT, ENTRY, INDEX, OPERAND};
 
 /// Longest expression, in characters; cel-go's bound.
 const LONGEST: usize = 100_000;
-/// Most levels of one expression. A chain of `+`, `.` or `[]` has a level for each link and one more, and may have 250 links,
-/// as in cel-go 0.30.
+/// Most levels of one expression. A chain of `+`, `.` or `[]` has a level for each link and one more, and may have 250 links:
+/// the `maxRecursionDepth` of cel-go, in 0.26, which the API server is built with, and in 0.30.
 const DEEPEST: usize = 251;
 /// Most brackets around one part; cel-go's bound is 249. Each costs this parser a dozen calls.
 const MOST_BRACKETS: usize = 100;
@@ -49,21 +49,22 @@ pub(crate) const RESERVED: [&str; 17] = [
 /// # Errors
 /// The first syntax error, behind which the meaning of the rest is a guess; and the names and literals before it that
 /// are not allowed.
-pub(super) fn parse(source: &str) -> Result<Expr, Vec<Issue>> {
+pub(super) fn parse(source: &str) -> Result<Expr, Issues> {
     let size = source.chars().count();
     if size > LONGEST {
         let limit = format!("size: {size}, limit {LONGEST}");
-        return Err(vec![Issue::unplaced(format!("expression code point size exceeds limit: {limit}"))]);
+        let issue = Issue::unplaced(format!("expression code point size exceeds limit: {limit}"));
+        return Err(Issues::new(source, vec![issue]));
     }
     let (lexemes, issues) = tokens(source);
     let mut parser = Parser { source, lexemes, next: 0, depth: 0, issues };
     let parsed = parser.expression().and_then(|expr| parser.expect_end().map(|()| expr));
     match parsed {
         Ok(expr) if parser.issues.is_empty() => Ok(expr),
-        Ok(_) => Err(parser.issues),
+        Ok(_) => Err(Issues::new(source, parser.issues)),
         Err(issue) => {
             parser.issues.push(issue);
-            Err(parser.issues)
+            Err(Issues::new(source, parser.issues))
         }
     }
 }

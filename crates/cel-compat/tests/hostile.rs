@@ -252,9 +252,10 @@ fn a_chain_has_as_many_links_as_in_cel_go() {
             assert!(environment().compile(&chain(251)).unwrap_err().exceed_limit(), "{link}");
         }
     });
-    let sum = environment().compile(&format!("0{}", " + 1".repeat(250))).unwrap();
+    let environment = environment();
+    let sum = environment.compile(&format!("0{}", " + 1".repeat(250))).unwrap();
     let budget = Budget::default().with_stack(1 << 20);
-    assert_eq!(Evaluation::new(&environment(), &values(), &budget).evaluate(&sum), Ok(Value::Int(250)));
+    assert_eq!(Evaluation::new(&environment, &values(), &budget).evaluate(&sum), Ok(Value::Int(250)));
 }
 
 #[test]

@@ -187,7 +187,7 @@ impl Estimator<'_> {
         let size = self.size(&mut target);
         self.locals.push((SORTED.to_owned(), Local { path: target.path.clone(), size, entry }));
         let list = self.name(SORTED, target.of.clone());
-        let key = self.type_of(body);
+        let key = self.typed.get(&body.address()).cloned().unwrap_or(Type::Dyn);
         let mut keys = self.fold(list, Form::List, names, None, body, &Type::list(Type::Dyn));
         self.locals.pop();
         let size = self.size_or_unknown(&mut keys);

@@ -4,24 +4,24 @@
 
 use std::sync::Arc;
 
+use go_compat::strconv;
+
 use crate::value::Value;
 
 use super::super::error::EvalError;
 use super::super::meter::Meter;
 use super::{Native, network, time};
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "int" => |_, arguments| one(arguments).and_then(int),
-        "uint" => |_, arguments| one(arguments).and_then(uint),
-        "double" => |_, arguments| one(arguments).and_then(double),
-        "string" => string,
-        "bytes" => |_, arguments| one(arguments).and_then(bytes),
-        "bool" => |_, arguments| one(arguments).and_then(bool),
-        "dyn" => |_, arguments| one(arguments).cloned(),
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("int", |_, arguments| one(arguments).and_then(int)),
+    ("uint", |_, arguments| one(arguments).and_then(uint)),
+    ("double", |_, arguments| one(arguments).and_then(double)),
+    ("string", string),
+    ("bytes", |_, arguments| one(arguments).and_then(bytes)),
+    ("bool", |_, arguments| one(arguments).and_then(bool)),
+    ("dyn", |_, arguments| one(arguments).cloned()),
+];
 
 fn one(arguments: &[Value]) -> Result<&Value, EvalError> {
     match arguments {
@@ -47,7 +47,7 @@ fn int(value: &Value) -> Result<Value, EvalError> {
             }
             *number as i64
         }
-        Value::String(digits) => digits.parse().map_err(|_| unreadable(value, "int"))?,
+        Value::String(digits) => strconv::parse_int(digits, 10).map_err(|_| unreadable(value, "int"))?,
         Value::Timestamp(time) => time.timestamp(),
         Value::Duration(span) => span.num_nanoseconds().ok_or_else(overflow)?,
         _ => return Err(EvalError::no_overload()),
@@ -66,11 +66,7 @@ fn uint(value: &Value) -> Result<Value, EvalError> {
             }
             *number as u64
         }
-        // Go reads no sign before an unsigned number.
-        Value::String(digits) if !digits.starts_with('+') => {
-            digits.parse().map_err(|_| unreadable(value, "uint"))?
-        }
-        Value::String(_) => return Err(unreadable(value, "uint")),
+        Value::String(digits) => strconv::parse_uint(digits, 10).map_err(|_| unreadable(value, "uint"))?,
         _ => return Err(EvalError::no_overload()),
     };
     Ok(Value::Uint(number))
@@ -81,15 +77,7 @@ fn double(value: &Value) -> Result<Value, EvalError> {
         Value::Float(number) => *number,
         Value::Int(number) => *number as f64,
         Value::Uint(number) => *number as f64,
-        Value::String(digits) => {
-            let number: f64 = digits.parse().map_err(|_| unreadable(value, "double"))?;
-            // Go reports what is too large; only the word itself is infinity.
-            let is_word = digits.contains(['i', 'I']);
-            if number.is_infinite() && !is_word {
-                return Err(unreadable(value, "double"));
-            }
-            number
-        }
+        Value::String(digits) => strconv::parse_float(digits).map_err(|_| unreadable(value, "double"))?,
         _ => return Err(EvalError::no_overload()),
     };
     Ok(Value::Float(number))
@@ -118,7 +106,7 @@ fn string(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
 
 /// The shortest string that reads back as the number: Go's format `g`.
 pub(in super::super) fn shortest(number: f64) -> String {
-    go_compat::strconv::format_float(number, 'g', None)
+    strconv::format_float(number, 'g', None)
 }
 
 fn bytes(value: &Value) -> Result<Value, EvalError> {
@@ -138,5 +126,33 @@ fn bool(value: &Value) -> Result<Value, EvalError> {
             _ => Err(unreadable(value, "bool")),
         },
         _ => Err(EvalError::no_overload()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_go_reads_them() {
+        let read = |of: fn(&Value) -> Result<Value, EvalError>, text: &str| {
+            of(&Value::text(text)).map(|value| format!("{value:?}")).ok()
+        };
+        for (text, expected) in [
+            ("0x1p-2", Some("Float(0.25)")),
+            ("1_0", Some("Float(10.0)")),
+            ("-nan", None),
+            ("NaN", Some("Float(NaN)")),
+            ("-Infinity", Some("Float(-inf)")),
+            ("1e400", None),
+        ] {
+            assert_eq!(read(double, text).as_deref(), expected, "{text}");
+        }
+        for text in ["+1", "-1", "1_0", "0x1", "", "9223372036854775808"] {
+            let expected = text.parse::<i64>().ok().map(|number| format!("Int({number})"));
+            assert_eq!(read(int, text), expected, "{text}");
+        }
+        assert_eq!(read(uint, "+1"), None);
+        assert_eq!(read(uint, "18446744073709551615").as_deref(), Some("Uint(18446744073709551615)"));
     }
 }

@@ -17,19 +17,17 @@ use self::part::one;
 const MOST_DECIMALS: usize = 1000;
 const DECIMALS: usize = 6;
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "format" => format_text,
-        "strings.quote" => |meter, arguments| match arguments {
-            [Value::String(plain)] => {
-                meter.bytes(plain.len().saturating_mul(2))?;
-                Ok(Value::text(go_compat::strconv::quote_named_escapes(plain)))
-            }
-            _ => Err(EvalError::no_overload()),
-        },
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("format", format_text),
+    ("strings.quote", |meter, arguments| match arguments {
+        [Value::String(plain)] => {
+            meter.bytes(plain.len().saturating_mul(2))?;
+            Ok(Value::text(go_compat::strconv::quote_named_escapes(plain)))
+        }
+        _ => Err(EvalError::no_overload()),
+    }),
+];
 
 fn format_text(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let [Value::String(template), Value::List(values)] = arguments else {
@@ -105,7 +103,7 @@ pub(in super::super) fn admits(verb: char, of: &Type, printed: &str) -> Result<(
         ('x' | 'X', of) => matches!(of, Int | Uint | Text | Bytes),
         (_, of) => matches!(of, Int | Uint),
     };
-    if is_admitted { Ok(()) } else { Err(told(clause(verb), printed)) }
+    if is_admitted { Ok(()) } else { Err(formatting_error(clause(verb), printed)) }
 }
 
 /// Returns what a verb tells about a value that it does not take.
@@ -124,7 +122,7 @@ const fn clause(verb: char) -> &'static str {
     }
 }
 
-fn told(clause: &str, of: &str) -> String {
+fn formatting_error(clause: &str, of: &str) -> String {
     format!("error during formatting: {clause}, was given {of}")
 }
 

@@ -14,32 +14,31 @@ use super::Native;
 /// The longest list that `lists.range` makes; cel-go's bound.
 const LONGEST_RANGE: i64 = 1_000_000;
 
-pub(super) fn function(name: &str, on_target: bool) -> Option<Native> {
-    Some(match (name, on_target) {
-        ("size", _) => size,
-        ("indexOf", true) => |meter, arguments| index_of(meter, arguments, false),
-        ("lastIndexOf", true) => |meter, arguments| index_of(meter, arguments, true),
-        ("distinct", true) => distinct,
-        ("flatten", true) => flatten,
-        ("first", true) => |_, arguments| Ok(Value::optional(list(arguments)?.first().cloned())),
-        ("last", true) => |_, arguments| Ok(Value::optional(list(arguments)?.last().cloned())),
-        ("reverse", true) => reverse,
-        ("slice", true) => slice,
-        ("sort", true) => sort,
-        ("isSorted", true) => is_sorted,
-        ("min", true) => |meter, arguments| extreme(meter, arguments, "min", Ordering::Less),
-        ("max", true) => |meter, arguments| extreme(meter, arguments, "max", Ordering::Greater),
-        ("sum", true) => sum,
-        ("unwrapOpt", true) | ("optional.unwrap", false) => unwrap_all,
-        ("lists.range", false) => range,
-        ("sets.contains", false) => |meter, arguments| sets(meter, arguments, contains_all),
-        ("sets.equivalent", false) => |meter, arguments| {
-            sets(meter, arguments, |meter, a, b| Ok(contains_all(meter, a, b)? && contains_all(meter, b, a)?))
-        },
-        ("sets.intersects", false) => |meter, arguments| sets(meter, arguments, intersects),
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("size", size),
+    ("indexOf", |meter, arguments| index_of(meter, arguments, false)),
+    ("lastIndexOf", |meter, arguments| index_of(meter, arguments, true)),
+    ("distinct", distinct),
+    ("flatten", flatten),
+    ("first", |_, arguments| Ok(Value::optional(list(arguments)?.first().cloned()))),
+    ("last", |_, arguments| Ok(Value::optional(list(arguments)?.last().cloned()))),
+    ("reverse", reverse),
+    ("slice", slice),
+    ("sort", sort),
+    ("isSorted", is_sorted),
+    ("min", |meter, arguments| extreme(meter, arguments, "min", Ordering::Less)),
+    ("max", |meter, arguments| extreme(meter, arguments, "max", Ordering::Greater)),
+    ("sum", sum),
+    ("unwrapOpt", unwrap_all),
+    ("optional.unwrap", unwrap_all),
+    ("lists.range", range),
+    ("sets.contains", |meter, arguments| sets(meter, arguments, contains_all)),
+    ("sets.equivalent", |meter, arguments| {
+        sets(meter, arguments, |meter, a, b| Ok(contains_all(meter, a, b)? && contains_all(meter, b, a)?))
+    }),
+    ("sets.intersects", |meter, arguments| sets(meter, arguments, intersects)),
+];
 
 /// The list that is the first argument.
 fn list(arguments: &[Value]) -> Result<&[Value], EvalError> {

@@ -85,29 +85,27 @@ impl Declared for Named {
     const NAME: &'static str = "kubernetes.NamedFormat";
 }
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "validate" => validate,
-        "format.named" => |_, arguments| match arguments {
-            [Value::String(name)] => Ok(Value::optional(find(name).map(made))),
-            _ => Err(EvalError::no_overload()),
-        },
-        "format.byte" => |_, _| one("byte"),
-        "format.date" => |_, _| one("date"),
-        "format.datetime" => |_, _| one("datetime"),
-        "format.dns1035Label" => |_, _| one("dns1035Label"),
-        "format.dns1035LabelPrefix" => |_, _| one("dns1035LabelPrefix"),
-        "format.dns1123Label" => |_, _| one("dns1123Label"),
-        "format.dns1123LabelPrefix" => |_, _| one("dns1123LabelPrefix"),
-        "format.dns1123Subdomain" => |_, _| one("dns1123Subdomain"),
-        "format.dns1123SubdomainPrefix" => |_, _| one("dns1123SubdomainPrefix"),
-        "format.labelValue" => |_, _| one("labelValue"),
-        "format.qualifiedName" => |_, _| one("qualifiedName"),
-        "format.uri" => |_, _| one("uri"),
-        "format.uuid" => |_, _| one("uuid"),
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("validate", validate),
+    ("format.named", |_, arguments| match arguments {
+        [Value::String(name)] => Ok(Value::optional(find(name).map(made))),
+        _ => Err(EvalError::no_overload()),
+    }),
+    ("format.byte", |_, _| one("byte")),
+    ("format.date", |_, _| one("date")),
+    ("format.datetime", |_, _| one("datetime")),
+    ("format.dns1035Label", |_, _| one("dns1035Label")),
+    ("format.dns1035LabelPrefix", |_, _| one("dns1035LabelPrefix")),
+    ("format.dns1123Label", |_, _| one("dns1123Label")),
+    ("format.dns1123LabelPrefix", |_, _| one("dns1123LabelPrefix")),
+    ("format.dns1123Subdomain", |_, _| one("dns1123Subdomain")),
+    ("format.dns1123SubdomainPrefix", |_, _| one("dns1123SubdomainPrefix")),
+    ("format.labelValue", |_, _| one("labelValue")),
+    ("format.qualifiedName", |_, _| one("qualifiedName")),
+    ("format.uri", |_, _| one("uri")),
+    ("format.uuid", |_, _| one("uuid")),
+];
 
 fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
@@ -133,7 +131,7 @@ fn validate(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     if format.is_met(subject)? {
         return Ok(Value::optional(None));
     }
-    Ok(Value::optional(Some(Value::List(Arc::new(vec![Value::text(format.told())])))))
+    Ok(Value::optional(Some(Value::List(Arc::new(vec![Value::text(format.full_message())])))))
 }
 
 impl Format {
@@ -152,7 +150,7 @@ impl Format {
     }
 
     /// The message in Kubernetes' words, which show the examples and the pattern.
-    fn told(&self) -> String {
+    fn full_message(&self) -> String {
         let pattern = match &self.rule {
             Rule::Pattern(pattern, _) | Rule::Prefix(pattern, _) => pattern,
             _ => return self.message.to_owned(),

@@ -27,46 +27,44 @@ impl Declared for Cidr {
     const NAME: &'static str = "net.CIDR";
 }
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "ip" => |_, arguments| match arguments {
-            [Value::String(raw)] => address(raw).map(made),
-            _ => cidr(arguments, 0).map(|cidr| made(cidr.address())),
-        },
-        "isIP" => |_, arguments| raw(arguments).map(|raw| Value::Bool(address(raw).is_ok())),
-        "ip.isCanonical" => |_, arguments| {
-            let raw = raw(arguments)?;
-            Ok(Value::Bool(address(raw)?.to_string() == raw))
-        },
-        "family" => |_, arguments| ip(arguments, 0).map(|ip| Value::Int(if ip.is_ipv4() { 4 } else { 6 })),
-        "isLoopback" => |_, arguments| ask(arguments, |ip| ip.is_loopback()),
-        "isUnspecified" => |_, arguments| ask(arguments, |ip| ip.is_unspecified()),
-        "isLinkLocalMulticast" => |_, arguments| ask(arguments, is_link_local_multicast),
-        "isLinkLocalUnicast" => |_, arguments| ask(arguments, is_link_local_unicast),
-        "isGlobalUnicast" => |_, arguments| ask(arguments, is_global_unicast),
-        "cidr" => |_, arguments| network(raw(arguments)?).map(|prefix| Value::opaque(Cidr(prefix))),
-        "isCIDR" => |_, arguments| raw(arguments).map(|raw| Value::Bool(network(raw).is_ok())),
-        "containsIP" => |_, arguments| {
-            let this = cidr(arguments, 0)?;
-            let other = match arguments {
-                [_, Value::String(raw)] => address(raw)?,
-                _ => ip(arguments, 1)?,
-            };
-            Ok(Value::Bool(this.contains(other)))
-        },
-        "containsCIDR" => |_, arguments| {
-            let this = cidr(arguments, 0)?;
-            let other = match arguments {
-                [_, Value::String(raw)] => network(raw)?,
-                _ => cidr(arguments, 1)?,
-            };
-            Ok(Value::Bool(this.bits() <= other.bits() && this.contains(other.address())))
-        },
-        "prefixLength" => |_, arguments| cidr(arguments, 0).map(|cidr| Value::Int(i64::from(cidr.bits()))),
-        "masked" => |_, arguments| cidr(arguments, 0).map(|cidr| Value::opaque(Cidr(cidr.masked()))),
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("ip", |_, arguments| match arguments {
+        [Value::String(raw)] => address(raw).map(made),
+        _ => cidr(arguments, 0).map(|cidr| made(cidr.address())),
+    }),
+    ("isIP", |_, arguments| raw(arguments).map(|raw| Value::Bool(address(raw).is_ok()))),
+    ("ip.isCanonical", |_, arguments| {
+        let raw = raw(arguments)?;
+        Ok(Value::Bool(address(raw)?.to_string() == raw))
+    }),
+    ("family", |_, arguments| ip(arguments, 0).map(|ip| Value::Int(if ip.is_ipv4() { 4 } else { 6 }))),
+    ("isLoopback", |_, arguments| ask(arguments, |ip| ip.is_loopback())),
+    ("isUnspecified", |_, arguments| ask(arguments, |ip| ip.is_unspecified())),
+    ("isLinkLocalMulticast", |_, arguments| ask(arguments, is_link_local_multicast)),
+    ("isLinkLocalUnicast", |_, arguments| ask(arguments, is_link_local_unicast)),
+    ("isGlobalUnicast", |_, arguments| ask(arguments, is_global_unicast)),
+    ("cidr", |_, arguments| network(raw(arguments)?).map(|prefix| Value::opaque(Cidr(prefix)))),
+    ("isCIDR", |_, arguments| raw(arguments).map(|raw| Value::Bool(network(raw).is_ok()))),
+    ("containsIP", |_, arguments| {
+        let this = cidr(arguments, 0)?;
+        let other = match arguments {
+            [_, Value::String(raw)] => address(raw)?,
+            _ => ip(arguments, 1)?,
+        };
+        Ok(Value::Bool(this.contains(other)))
+    }),
+    ("containsCIDR", |_, arguments| {
+        let this = cidr(arguments, 0)?;
+        let other = match arguments {
+            [_, Value::String(raw)] => network(raw)?,
+            _ => cidr(arguments, 1)?,
+        };
+        Ok(Value::Bool(this.bits() <= other.bits() && this.contains(other.address())))
+    }),
+    ("prefixLength", |_, arguments| cidr(arguments, 0).map(|cidr| Value::Int(i64::from(cidr.bits())))),
+    ("masked", |_, arguments| cidr(arguments, 0).map(|cidr| Value::opaque(Cidr(cidr.masked())))),
+];
 
 /// The text of an address or a network; `None` for anything else.
 pub(super) fn to_text(value: &Value) -> Option<Value> {

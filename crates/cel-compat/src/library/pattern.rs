@@ -11,14 +11,9 @@ use super::super::error::EvalError;
 use super::super::meter::Meter;
 use super::Native;
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "matches" => matches,
-        "find" => find,
-        "findAll" => find_all,
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] =
+    &[("matches", matches), ("find", find), ("findAll", find_all)];
 
 /// Refuses a pattern that Go does not compile.
 pub(super) fn check(pattern: &str) -> Result<(), String> {

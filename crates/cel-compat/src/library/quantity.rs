@@ -42,28 +42,26 @@ impl PartialEq for Quantity {
 
 impl Eq for Quantity {}
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "quantity" => |_, arguments| match arguments {
-            [Value::String(text)] => Quantity::read(text).map(Quantity::value),
-            _ => Err(EvalError::no_overload()),
-        },
-        "isQuantity" => |_, arguments| match arguments {
-            [Value::String(text)] => Ok(Value::Bool(Quantity::read(text).is_ok())),
-            _ => Err(EvalError::no_overload()),
-        },
-        "sign" => |_, arguments| this(arguments).map(|this| Value::Int(this.sign())),
-        "isInteger" => |_, arguments| this(arguments).map(|this| Value::Bool(this.integer().is_some())),
-        "asInteger" => |_, arguments| {
-            let integer = this(arguments)?.integer();
-            integer.map(Value::Int).ok_or_else(|| EvalError::failed("cannot convert value to integer"))
-        },
-        "asApproximateFloat" => |_, arguments| this(arguments).map(|this| Value::Float(this.float())),
-        "add" => |_, arguments| this(arguments)?.plus(&other(arguments)?).map(Quantity::result),
-        "sub" => |_, arguments| this(arguments)?.plus(&other(arguments)?.negated()?).map(Quantity::result),
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("quantity", |_, arguments| match arguments {
+        [Value::String(text)] => Quantity::read(text).map(Quantity::value),
+        _ => Err(EvalError::no_overload()),
+    }),
+    ("isQuantity", |_, arguments| match arguments {
+        [Value::String(text)] => Ok(Value::Bool(Quantity::read(text).is_ok())),
+        _ => Err(EvalError::no_overload()),
+    }),
+    ("sign", |_, arguments| this(arguments).map(|this| Value::Int(this.sign()))),
+    ("isInteger", |_, arguments| this(arguments).map(|this| Value::Bool(this.integer().is_some()))),
+    ("asInteger", |_, arguments| {
+        let integer = this(arguments)?.integer();
+        integer.map(Value::Int).ok_or_else(|| EvalError::failed("cannot convert value to integer"))
+    }),
+    ("asApproximateFloat", |_, arguments| this(arguments).map(|this| Value::Float(this.float()))),
+    ("add", |_, arguments| this(arguments)?.plus(&other(arguments)?).map(Quantity::result)),
+    ("sub", |_, arguments| this(arguments)?.plus(&other(arguments)?.negated()?).map(Quantity::result)),
+];
 
 /// The order of two quantities; `None` when the arguments are something else.
 pub(super) fn order(arguments: &[Value]) -> Option<Ordering> {

@@ -8,22 +8,20 @@ use super::super::error::EvalError;
 use super::super::meter::Meter;
 use super::Native;
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "startsWith" => |meter, arguments| test(meter, arguments, |this, other| this.starts_with(other)),
-        "endsWith" => |meter, arguments| test(meter, arguments, |this, other| this.ends_with(other)),
-        "contains" => |meter, arguments| test(meter, arguments, |this, other| this.contains(other)),
-        "lowerAscii" => |meter, arguments| change(meter, arguments, str::to_ascii_lowercase),
-        "upperAscii" => |meter, arguments| change(meter, arguments, str::to_ascii_uppercase),
-        "trim" => |meter, arguments| change(meter, arguments, |this| this.trim().to_owned()),
-        "charAt" => char_at,
-        "split" => split,
-        "replace" => replace,
-        "substring" => substring,
-        "join" => join,
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("startsWith", |meter, arguments| test(meter, arguments, |this, other| this.starts_with(other))),
+    ("endsWith", |meter, arguments| test(meter, arguments, |this, other| this.ends_with(other))),
+    ("contains", |meter, arguments| test(meter, arguments, |this, other| this.contains(other))),
+    ("lowerAscii", |meter, arguments| change(meter, arguments, str::to_ascii_lowercase)),
+    ("upperAscii", |meter, arguments| change(meter, arguments, str::to_ascii_uppercase)),
+    ("trim", |meter, arguments| change(meter, arguments, |this| this.trim().to_owned())),
+    ("charAt", char_at),
+    ("split", split),
+    ("replace", replace),
+    ("substring", substring),
+    ("join", join),
+];
 
 fn test(meter: &Meter, arguments: &[Value], test: impl Fn(&str, &str) -> bool) -> Result<Value, EvalError> {
     let [Value::String(this), Value::String(other)] = arguments else {

@@ -10,37 +10,27 @@ use super::Native;
 
 type Time = DateTime<FixedOffset>;
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "duration" => |_, arguments| duration(arguments),
-        "timestamp" => |_, arguments| timestamp(arguments),
-        "getFullYear" => |_, arguments| part(arguments, |time| i64::from(time.year())),
-        "getMonth" => |_, arguments| part(arguments, |time| i64::from(time.month0())),
-        "getDayOfYear" => |_, arguments| part(arguments, |time| i64::from(time.ordinal0())),
-        "getDayOfMonth" => |_, arguments| part(arguments, |time| i64::from(time.day0())),
-        "getDate" => |_, arguments| part(arguments, |time| i64::from(time.day())),
-        "getDayOfWeek" => {
-            |_, arguments| part(arguments, |time| i64::from(time.weekday().num_days_from_sunday()))
-        }
-        "getHours" => {
-            |_, arguments| either(arguments, |time| i64::from(time.hour()), |span| span.num_hours())
-        }
-        "getMinutes" => {
-            |_, arguments| either(arguments, |time| i64::from(time.minute()), |span| span.num_minutes())
-        }
-        "getSeconds" => {
-            |_, arguments| either(arguments, |time| i64::from(time.second()), |span| span.num_seconds())
-        }
-        "getMilliseconds" => |_, arguments| {
-            either(
-                arguments,
-                |time| i64::from(time.timestamp_subsec_millis()),
-                |span| span.num_milliseconds(),
-            )
-        },
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("duration", |_, arguments| duration(arguments)),
+    ("timestamp", |_, arguments| timestamp(arguments)),
+    ("getFullYear", |_, arguments| part(arguments, |time| i64::from(time.year()))),
+    ("getMonth", |_, arguments| part(arguments, |time| i64::from(time.month0()))),
+    ("getDayOfYear", |_, arguments| part(arguments, |time| i64::from(time.ordinal0()))),
+    ("getDayOfMonth", |_, arguments| part(arguments, |time| i64::from(time.day0()))),
+    ("getDate", |_, arguments| part(arguments, |time| i64::from(time.day()))),
+    ("getDayOfWeek", |_, arguments| part(arguments, |time| i64::from(time.weekday().num_days_from_sunday()))),
+    ("getHours", |_, arguments| either(arguments, |time| i64::from(time.hour()), |span| span.num_hours())),
+    ("getMinutes", |_, arguments| {
+        either(arguments, |time| i64::from(time.minute()), |span| span.num_minutes())
+    }),
+    ("getSeconds", |_, arguments| {
+        either(arguments, |time| i64::from(time.second()), |span| span.num_seconds())
+    }),
+    ("getMilliseconds", |_, arguments| {
+        either(arguments, |time| i64::from(time.timestamp_subsec_millis()), |span| span.num_milliseconds())
+    }),
+];
 
 fn either(
     arguments: &[Value],

@@ -29,27 +29,25 @@ impl PartialEq for Parsed {
 
 impl Eq for Parsed {}
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "url" => |meter, arguments| read(meter, arguments)?.map(|url| Value::opaque(Parsed(url))),
-        "isURL" => |meter, arguments| read(meter, arguments).map(|read| Value::Bool(read.is_ok())),
-        "getScheme" => |_, arguments| this(arguments).map(|url| Value::text(url.scheme.as_str())),
-        "getHost" => |_, arguments| this(arguments).map(|url| bytes(&url.host)),
-        "getHostname" => |_, arguments| this(arguments).map(|url| bytes(url.hostname_and_port().0)),
-        "getPort" => |_, arguments| this(arguments).map(|url| bytes(url.hostname_and_port().1)),
-        "getEscapedPath" => |meter, arguments| {
-            let url = this(arguments)?;
-            meter.bytes(url.path.len().saturating_mul(3))?;
-            Ok(Value::text(url.escaped_path()))
-        },
-        "getQuery" => |meter, arguments| {
-            let url = this(arguments)?;
-            meter.bytes(url.raw_query.len().saturating_mul(2))?;
-            Ok(query(url))
-        },
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("url", |meter, arguments| read(meter, arguments)?.map(|url| Value::opaque(Parsed(url)))),
+    ("isURL", |meter, arguments| read(meter, arguments).map(|read| Value::Bool(read.is_ok()))),
+    ("getScheme", |_, arguments| this(arguments).map(|url| Value::text(url.scheme.as_str()))),
+    ("getHost", |_, arguments| this(arguments).map(|url| bytes(&url.host))),
+    ("getHostname", |_, arguments| this(arguments).map(|url| bytes(url.hostname_and_port().0))),
+    ("getPort", |_, arguments| this(arguments).map(|url| bytes(url.hostname_and_port().1))),
+    ("getEscapedPath", |meter, arguments| {
+        let url = this(arguments)?;
+        meter.bytes(url.path.len().saturating_mul(3))?;
+        Ok(Value::text(url.escaped_path()))
+    }),
+    ("getQuery", |meter, arguments| {
+        let url = this(arguments)?;
+        meter.bytes(url.raw_query.len().saturating_mul(2))?;
+        Ok(query(url))
+    }),
+];
 
 fn this(arguments: &[Value]) -> Result<&Url, EvalError> {
     match arguments {

@@ -24,19 +24,17 @@ impl PartialEq for Semver {
 
 impl Eq for Semver {}
 
-pub(super) fn function(name: &str) -> Option<Native> {
-    Some(match name {
-        "semver" => |_, arguments| match read(arguments)? {
-            Ok(version) => Ok(Value::opaque(Semver(version))),
-            Err(error) => Err(EvalError::Failed(error)),
-        },
-        "isSemver" => |_, arguments| read(arguments).map(|read| Value::Bool(read.is_ok())),
-        "major" => |_, arguments| part(arguments, |version| version.major),
-        "minor" => |_, arguments| part(arguments, |version| version.minor),
-        "patch" => |_, arguments| part(arguments, |version| version.patch),
-        _ => return None,
-    })
-}
+/// The functions of this file, by name.
+pub(super) const FUNCTIONS: &[(&str, Native)] = &[
+    ("semver", |_, arguments| match read(arguments)? {
+        Ok(version) => Ok(Value::opaque(Semver(version))),
+        Err(error) => Err(EvalError::Failed(error)),
+    }),
+    ("isSemver", |_, arguments| read(arguments).map(|read| Value::Bool(read.is_ok()))),
+    ("major", |_, arguments| part(arguments, |version| version.major)),
+    ("minor", |_, arguments| part(arguments, |version| version.minor)),
+    ("patch", |_, arguments| part(arguments, |version| version.patch)),
+];
 
 /// The order of two versions; `None` when the arguments are something else.
 pub(super) fn order(arguments: &[Value]) -> Option<Ordering> {

@@ -7,10 +7,10 @@ use crate::value::Value;
 use super::super::super::error::EvalError;
 use super::super::super::meter::Meter;
 use super::super::conversion::shortest;
-use super::{DECIMALS, clause, time, told};
+use super::{DECIMALS, clause, formatting_error, time};
 
 fn refused(verb: char, value: &Value) -> EvalError {
-    EvalError::Failed(told(clause(verb), value.type_name()))
+    EvalError::Failed(formatting_error(clause(verb), value.type_name()))
 }
 
 pub(super) fn one(meter: &Meter, verb: char, decimals: usize, value: &Value) -> Result<String, EvalError> {
