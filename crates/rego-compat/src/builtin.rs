@@ -242,6 +242,14 @@ mod tests {
     }
 
     #[test]
+    fn what_the_process_lacks_ends_the_evaluation() {
+        let code = Code::Priced(|_| Outcome::Error(CallError::Internal("no clock")), price::arguments);
+        let builtin = Builtin { name: "f", args: &[], result: spec::NUM, removed: false, pure: false, code };
+        let answer = builtin.call(&[], &Meter::new(&eval_budget::Budget::default()));
+        assert_eq!(answer, Err(EvalError::Internal("f: no clock".to_owned())));
+    }
+
+    #[test]
     fn a_function_that_the_host_allows_and_nothing_implements_is_an_error() {
         use crate::{Budget, Module, RegoVersion, Restrictions, compile};
 

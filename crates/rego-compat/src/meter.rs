@@ -1,6 +1,7 @@
 //! Counts what an evaluation costs: `eval_budget`'s meter, and the cost of values.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::time::SystemTime;
 
 use eval_budget::{Budget, Limit};
 
@@ -16,16 +17,43 @@ const MAX_NESTING: u32 = 512;
 /// Values built around others before their depth is looked at: no policy that is not after it gets this far.
 const FREE_WRAPPINGS: u32 = 64;
 
-/// The rest of a budget.
+/// The time of an evaluation, in nanoseconds since 1970.
+pub(crate) type Now = i64;
+
+/// The rest of a budget, and the time of the evaluation.
 #[derive(Debug)]
 pub(crate) struct Meter {
     core: eval_budget::Meter,
     wrappings: Cell<u32>,
+    now: OnceCell<Now>,
 }
 
 impl Meter {
     pub(crate) fn new(budget: &Budget) -> Self {
-        Self { core: eval_budget::Meter::new(budget), wrappings: Cell::new(0) }
+        Self { core: eval_budget::Meter::new(budget), wrappings: Cell::new(0), now: OnceCell::new() }
+    }
+
+    /// As [`Self::new`], for a part of an evaluation whose time is known already.
+    pub(crate) fn at(budget: &Budget, now: Option<Now>) -> Self {
+        Self { now: now.map_or_else(OnceCell::new, OnceCell::from), ..Self::new(budget) }
+    }
+
+    /// Returns the time of the evaluation, which is the time when it was first asked for.
+    ///
+    /// # Errors
+    /// The clock of the system has a time that is not in 64 bits of nanoseconds.
+    pub(crate) fn now(&self) -> Result<Now, EvalError> {
+        if let Some(now) = self.now.get() {
+            return Ok(*now);
+        }
+        let now = nanoseconds(SystemTime::now())
+            .ok_or_else(|| EvalError::Internal("the clock of the system is out of range".to_owned()))?;
+        Ok(*self.now.get_or_init(|| now))
+    }
+
+    /// Returns the time of the evaluation, if something asked for it.
+    pub(crate) fn known_now(&self) -> Option<Now> {
+        self.now.get().copied()
     }
 
     /// Returns the steps so far.
@@ -187,6 +215,14 @@ impl Meter {
     }
 }
 
+/// Returns the nanoseconds since 1970, negative before.
+fn nanoseconds(time: SystemTime) -> Option<Now> {
+    match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_nanos()).ok(),
+        Err(before) => i64::try_from(before.duration().as_nanos()).ok().and_then(i64::checked_neg),
+    }
+}
+
 const fn is_compound(value: &Value) -> bool {
     matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
 }
@@ -215,6 +251,19 @@ mod tests {
         let shared = (0..100).fold(Value::Null, |value, _| doubled(&value));
         let budget = Budget::default().with_output(u64::MAX).with_time(std::time::Duration::ZERO);
         assert_eq!(Meter::new(&budget).check_output(&shared), Err(EvalError::Budget(Limit::Time)));
+    }
+
+    #[test]
+    fn an_evaluation_has_one_time() {
+        let meter = Meter::new(&Budget::default());
+        assert_eq!(meter.known_now(), None);
+        let now = meter.now().unwrap();
+        assert_eq!((meter.now(), meter.known_now()), (Ok(now), Some(now)));
+        assert_eq!(Meter::at(&Budget::default(), Some(now)).now(), Ok(now));
+        let second = std::time::Duration::from_secs(1);
+        assert_eq!(nanoseconds(SystemTime::UNIX_EPOCH + second), Some(1_000_000_000));
+        assert_eq!(nanoseconds(SystemTime::UNIX_EPOCH - second), Some(-1_000_000_000));
+        assert_eq!(nanoseconds(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(9_300_000_000)), None);
     }
 
     #[test]

@@ -184,6 +184,11 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.at.saturating_add(by)).copied().unwrap_or(END)
     }
 
+    /// Returns true if the next token continues the current one as a reference: `not.x` and `every[0]` are references.
+    fn reference_follows(&self) -> bool {
+        !self.ahead(1).spaced && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)
+    }
+
     fn kind(&self) -> Kind {
         self.token().kind
     }

@@ -105,17 +105,15 @@ impl Program {
         eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals)
     }
 
-    /// As [`Self::evaluate_with`]; also returns the number of steps.
+    /// As [`Self::evaluate_with`], with a meter of the caller.
     pub(crate) fn metered(
         &self,
         input: &Value,
         data: &Value,
-        budget: &Budget,
+        meter: &Meter,
         externals: &dyn Externals,
-    ) -> (Result<Option<Value>, EvalError>, u64) {
-        let meter = Meter::new(budget);
-        let outcome = eval::run(&self.shared.plan, input, data, &meter, externals);
-        (outcome, meter.spent())
+    ) -> Result<Option<Value>, EvalError> {
+        eval::run(&self.shared.plan, input, data, meter, externals)
     }
 
     /// Returns the documents that the program reads.

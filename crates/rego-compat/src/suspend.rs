@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use crate::error::EvalError;
 use crate::externals::Externals;
+use crate::meter::{Meter, Now};
 use crate::program::Program;
 use crate::value::Value;
 use eval_budget::{Budget, Limit};
@@ -47,6 +48,8 @@ pub struct Suspended {
     data: Value,
     /// The rest of the budget.
     budget: Budget,
+    /// The time of the evaluation, once something asked for it.
+    now: Option<Now>,
     answers: BTreeMap<Request, Response>,
     requests: Vec<Request>,
 }
@@ -98,6 +101,7 @@ impl Program {
             input: input.clone(),
             data: data.clone(),
             budget: *budget,
+            now: None,
             answers: BTreeMap::new(),
             requests: Vec::new(),
         };
@@ -109,6 +113,7 @@ impl Program {
     /// The policy itself runs within `poll`, for as long as the budget lets it: a host that evaluates large policies on
     /// a runtime's threads takes [`Program::start`] and a thread for blocking work instead.
     ///
+    /// # Guarantees
     /// Cancel safe: what was computed and answered is in the future, and is dropped with it.
     ///
     /// # Errors
@@ -155,12 +160,13 @@ impl Suspended {
     fn run(mut self) -> Result<EvalProgress, EvalError> {
         let known = Known { answers: &self.answers, open: RefCell::default(), seen: RefCell::default() };
         let begun = Instant::now();
-        let (outcome, steps) = self.program.metered(&self.input, &self.data, &self.budget, &known);
-        match outcome {
+        let meter = Meter::at(&self.budget, self.now);
+        match self.program.metered(&self.input, &self.data, &meter, &known) {
             Ok(value) => Ok(EvalProgress::Done(value)),
             Err(EvalError::Pending) => {
                 self.requests = known.open.into_inner();
-                self.budget.instructions = self.budget.instructions.saturating_sub(steps);
+                self.now = meter.known_now();
+                self.budget.instructions = self.budget.instructions.saturating_sub(meter.spent());
                 self.budget.time = self.budget.time.saturating_sub(begun.elapsed());
                 self.budget.batches =
                     self.budget.batches.checked_sub(1).ok_or(EvalError::Budget(Limit::Batches))?;

@@ -48,16 +48,13 @@ pub enum Value {
 #[non_exhaustive]
 pub enum ValueError {
     /// The text is not a JSON document.
-    #[error("no JSON: {reason} at byte {at}")]
+    #[error("not JSON: {reason} at byte {at}")]
     Json {
         /// The error.
         reason: &'static str,
         /// The offset in the text.
         at: usize,
     },
-    /// The text is not a number, or one too large or too small to compute with.
-    #[error("no number: {0}")]
-    Number(String),
     /// The value has another type.
     #[error("expected {wanted}, found {found}")]
     Type {
@@ -109,14 +106,6 @@ impl Value {
         json::write(self)
     }
 
-    /// Parses a number, and keeps its spelling.
-    ///
-    /// # Errors
-    /// The text is not a number, or one beyond 2^±100000.
-    pub fn from_numeric_string(text: &str) -> Result<Self, ValueError> {
-        Number::parse(text).map(Self::Number).ok_or_else(|| ValueError::Number(text.to_owned()))
-    }
-
     /// Returns OPA's name for the type.
     #[must_use]
     pub const fn type_name(&self) -> &'static str {
@@ -139,7 +128,7 @@ impl Value {
     /// Returns the boolean.
     ///
     /// # Errors
-    /// The value is none.
+    /// [`ValueError::Type`] if the value is not a boolean.
     pub const fn as_bool(&self) -> Result<bool, ValueError> {
         match self {
             Self::Bool(bool) => Ok(*bool),
@@ -150,7 +139,7 @@ impl Value {
     /// Returns the number.
     ///
     /// # Errors
-    /// The value is none.
+    /// [`ValueError::Type`] if the value is not a number.
     pub const fn as_number(&self) -> Result<&Number, ValueError> {
         match self {
             Self::Number(number) => Ok(number),
@@ -161,7 +150,7 @@ impl Value {
     /// Returns the string.
     ///
     /// # Errors
-    /// The value is none.
+    /// [`ValueError::Type`] if the value is not a string.
     pub const fn as_string(&self) -> Result<&Arc<str>, ValueError> {
         match self {
             Self::String(text) => Ok(text),
@@ -172,7 +161,7 @@ impl Value {
     /// Returns the array.
     ///
     /// # Errors
-    /// The value is none.
+    /// [`ValueError::Type`] if the value is not an array.
     pub fn as_array(&self) -> Result<&Array, ValueError> {
         match self {
             Self::Array(items) => Ok(items),
@@ -183,7 +172,7 @@ impl Value {
     /// Returns the object.
     ///
     /// # Errors
-    /// The value is none.
+    /// [`ValueError::Type`] if the value is not an object.
     pub fn as_object(&self) -> Result<&Object, ValueError> {
         match self {
             Self::Object(pairs) => Ok(pairs),
@@ -194,7 +183,7 @@ impl Value {
     /// Returns the set.
     ///
     /// # Errors
-    /// The value is none.
+    /// [`ValueError::Type`] if the value is not a set.
     pub fn as_set(&self) -> Result<&Set, ValueError> {
         match self {
             Self::Set(items) => Ok(items),

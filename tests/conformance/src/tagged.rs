@@ -17,7 +17,7 @@ pub fn read(json: &Json) -> Option<Value> {
         Json::Number(_) => None,
         Json::Object(tag) => {
             if let Some(text) = tag.get("n").and_then(Json::as_str) {
-                return Value::from_numeric_string(text).ok();
+                return rego_compat::Number::parse(text).map(Value::from);
             }
             if let Some(elements) = tag.get("s").and_then(Json::as_array) {
                 return Some(Value::from(read_all(elements)?.into_iter().collect::<BTreeSet<_>>()));

@@ -39,7 +39,7 @@ pub(super) fn object(args: &[&Value]) -> Outcome {
 fn only(args: &[&Value], wanted: &str) -> Outcome {
     match args {
         [value] if value.type_name() == wanted => Outcome::Value((*value).clone()),
-        _ => Outcome::Error(operand::wrong(0, wanted, args.first().copied())),
+        _ => Outcome::Error(CallError::Failed),
     }
 }
 
@@ -50,17 +50,16 @@ pub(super) fn to_number(args: &[&Value]) -> Outcome {
         Some(Value::Bool(true)) => Outcome::Value(Value::from(1)),
         Some(number @ Value::Number(_)) => Outcome::Value(number.clone()),
         Some(Value::String(text)) => parsed(text).map(Value::from).into(),
-        other => Outcome::Error(operand::wrong(0, "one of {null, boolean, number, string}", other)),
+        _ => Outcome::Error(CallError::Failed),
     }
 }
 
 /// Returns a number as Go's `strconv.ParseFloat` takes it, within the range of a float.
 fn parsed(text: &str) -> Result<Number, CallError> {
-    let error = |what: &str| format!("strconv.ParseFloat: parsing {text:?}: {what}");
     let spelling = Spelling::read(text).filter(|_| separates_digits(text));
-    let spelling = spelling.ok_or_else(|| error("invalid syntax"))?;
-    spelling.to_f64().ok_or_else(|| error("value out of range"))?;
-    Number::in_document(text).ok_or_else(|| "invalid number: number too big".to_owned())
+    let spelling = spelling.ok_or(CallError::Failed)?;
+    spelling.to_f64().ok_or(CallError::Failed)?;
+    Number::in_document(text).ok_or(CallError::Failed)
 }
 
 /// Returns true if every underscore stands between digits, or behind a base's prefix.

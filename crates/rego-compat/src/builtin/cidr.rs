@@ -26,8 +26,7 @@ fn contained(args: &[&Value]) -> Result<bool, operand::CallError> {
     if let Some(address) = parse_ip(other) {
         return Ok(network.contains_address(address));
     }
-    let unreadable = |_| format!("not a valid textual representation of an IP address or CIDR: {other}");
-    Ok(network.contains(&Cidr::parse(other).map_err(unreadable)?))
+    Ok(network.contains(&Cidr::parse(other)?))
 }
 
 /// Implements `net.cidr_intersects(a, b)`.
@@ -58,13 +57,11 @@ pub(super) fn merge(args: &[&Value]) -> Outcome {
 /// Returns an element of `net.cidr_merge`: a network, or an address, which stands for the network of its class.
 fn network_of(element: &Value) -> Result<Cidr, operand::CallError> {
     let Value::String(text) = element else {
-        return Err("element must be string".to_owned());
+        return Err(operand::CallError::Failed);
     };
     match parse_ip(text) {
-        Some(address) => {
-            Cidr::of_class(address).ok_or_else(|| "IPv6 invalid: needs prefix length".to_owned())
-        }
-        None => Cidr::parse(text),
+        Some(address) => Cidr::of_class(address).ok_or(operand::CallError::Failed),
+        None => Ok(Cidr::parse(text)?),
     }
 }
 
@@ -87,10 +84,7 @@ fn matches(args: &[&Value]) -> Result<Value, operand::CallError> {
 
 /// Returns the networks of an operand, each with what identifies it: itself, its index, or its key.
 fn keyed_operand(args: &[&Value], index: usize) -> Result<Vec<(Value, Value)>, operand::CallError> {
-    let with_key = |(element, key): (&Value, Value)| {
-        let error = |reason| format!("operand {}: {reason}", index.saturating_add(1));
-        Ok((first_of(element).map_err(error)?, key))
-    };
+    let with_key = |(element, key): (&Value, Value)| Ok((first_of(element)?, key));
     match args.get(index).copied() {
         Some(text @ Value::String(_)) => Ok(vec![(text.clone(), text.clone())]),
         Some(Value::Array(array)) => array.iter().zip((0_u64..).map(Value::from)).map(with_key).collect(),
@@ -103,11 +97,11 @@ fn keyed_operand(args: &[&Value], index: usize) -> Result<Vec<(Value, Value)>, o
 }
 
 /// Returns a network as an element: text, or an array that begins with it.
-fn first_of(element: &Value) -> Result<Value, &'static str> {
+fn first_of(element: &Value) -> Result<Value, operand::CallError> {
     let first = match element {
         Value::String(_) => Some(element),
         Value::Array(array) => array.first(),
         _ => None,
     };
-    first.cloned().ok_or("element must be string or non-empty array")
+    first.cloned().ok_or(operand::CallError::Failed)
 }

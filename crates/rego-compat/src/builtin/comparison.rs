@@ -37,7 +37,8 @@ pub(super) fn greater_or_equal(args: &[&Value], meter: &Meter) -> Answer {
     compared(args, meter, |a, b| a >= b)
 }
 
-pub(super) const fn is_scalar(value: &Value) -> bool {
+/// Returns true if a value has no parts.
+pub(crate) const fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
 }
 

@@ -76,12 +76,12 @@ fn keyed(args: &[&Value], code: fn(&[u8], &[u8]) -> Option<Vec<u8>>) -> Outcome 
     let answer = operand::string(args, 0).and_then(|message| {
         let key = operand::string(args, 1)?;
         let code = code(message.as_bytes(), key.as_bytes());
-        Ok(Value::from(hexadecimal(&code.ok_or("the key is not usable")?)))
+        Ok(Value::from(hexadecimal(&code.ok_or(operand::CallError::Failed)?)))
     });
     answer.into()
 }
 
 /// Returns lower-case hexadecimal digits.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    data_encoding::HEXLOWER.encode(bytes)
 }

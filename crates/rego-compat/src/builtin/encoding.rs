@@ -11,15 +11,14 @@ use super::operand::{self, CallError};
 
 /// Base64url with or without its padding.
 pub(super) fn from_base64url(text: &str) -> Result<Vec<u8>, CallError> {
-    let illegal = || format!("illegal base64url string: {text}");
     let padding = match text.len() % 4 {
         _ if text.ends_with('=') => "",
         0 => "",
         2 => "==",
         3 => "=",
-        _ => return Err(illegal()),
+        _ => return Err(CallError::Failed),
     };
-    base64::decode_url(format!("{text}{padding}").as_bytes()).ok_or_else(illegal)
+    base64::decode_url(format!("{text}{padding}").as_bytes()).ok_or(CallError::Failed)
 }
 
 /// `base64.encode(text)`.
@@ -50,7 +49,7 @@ fn encoded(args: &[&Value], encoding: &data_encoding::Encoding) -> Outcome {
 pub(super) fn hex_decode(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(text.as_bytes());
-        let bytes = bytes.map_err(|_| "encoding/hex: invalid hexadecimal digits".to_owned())?;
+        let bytes = bytes.map_err(|_| CallError::Failed)?;
         Ok(Value::from(utf8::lossy(&bytes)))
     });
     answer.into()
@@ -65,7 +64,7 @@ pub(super) fn base64_is_valid(args: &[&Value]) -> Outcome {
 /// `base64.decode(text)`.
 pub(super) fn base64_decode(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
-        let bytes = base64::decode(text.as_bytes()).ok_or_else(|| "illegal base64 data".to_owned())?;
+        let bytes = base64::decode(text.as_bytes()).ok_or(CallError::Failed)?;
         Ok(Value::from(utf8::lossy(&bytes)))
     });
     answer.into()
@@ -83,7 +82,7 @@ pub(super) fn urlquery_encode(args: &[&Value]) -> Outcome {
 
 /// `urlquery.decode(text)`.
 pub(super) fn urlquery_decode(args: &[&Value]) -> Outcome {
-    operand::string(args, 0).and_then(|text| query_unescape(text).map(Value::from)).into()
+    operand::string(args, 0).and_then(|text| Ok(Value::from(query_unescape(text)?))).into()
 }
 
 /// `urlquery.encode_object(object)`: values are texts, or arrays or sets of texts.
@@ -101,11 +100,11 @@ fn encoded_object(args: &[&Value]) -> Result<Value, CallError> {
             Value::String(_) => vec![value.clone()],
             Value::Array(array) => array.to_vec(),
             Value::Set(set) => set.iter().cloned().collect(),
-            _ => return Err(operand::wrong(0, "one of {string, array, set}", Some(value))),
+            _ => return Err(CallError::Failed),
         };
         for value in values {
             let Value::String(value) = value else {
-                return Err(operand::wrong(0, "string", Some(&value)));
+                return Err(CallError::Failed);
             };
             texts.push(query_escape(&value));
         }

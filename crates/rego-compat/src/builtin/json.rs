@@ -12,7 +12,7 @@ use crate::value::{Object, Value};
 use super::Outcome;
 use super::operand::{self, CallError};
 
-/// A value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
+/// Returns a value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
 /// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.
 #[must_use]
 pub fn to_json(value: &Value) -> String {
@@ -32,21 +32,21 @@ pub(super) fn json_unmarshal(args: &[&Value]) -> Outcome {
             let document = text.trim_end().strip_suffix("null").filter(|rest| !rest.trim().is_empty());
             document.and_then(|document| Value::from_json_str(document).ok()).ok_or(error)
         });
-        read.map_err(|error| if error.is_depth() { operand::EXCESS.to_owned() } else { error.to_string() })
+        read.map_err(|error| if error.is_depth() { CallError::Excess } else { CallError::Failed })
     });
     answer.into()
 }
 
 /// `json.marshal(x)`: compact, with what HTML gives a meaning escaped.
 pub(super) fn json_marshal(args: &[&Value]) -> Outcome {
-    let text = args.first().copied().ok_or_else(|| operand::wrong(0, "any", None)).and_then(marshalled);
+    let text = args.first().copied().ok_or(CallError::Failed).and_then(marshalled);
     text.map(Value::from).into()
 }
 
 /// `json.marshal_with_options(x, {"pretty": …, "indent": …, "prefix": …})`.
 pub(super) fn json_marshal_with_options(args: &[&Value]) -> Outcome {
     let answer = Layout::of(args).and_then(|layout| match (layout, args.first()) {
-        (_, None) => Err(operand::wrong(0, "any", None)),
+        (_, None) => Err(CallError::Failed),
         (None, Some(value)) => marshalled(value),
         (Some(layout), Some(value)) => {
             let mut writer = Writer { out: layout.prefix.to_owned(), layout: Some(layout), depth: 0 };
@@ -70,12 +70,12 @@ impl<'a> Layout<'a> {
         let mut layout = Self { prefix: "", indent: "\t" };
         let (mut pretty, mut implied) = (None, false);
         for (key, value) in operand::object(args, 1)?.iter() {
-            let text = || value.as_string().map(|text| &**text).map_err(|error| error.to_string());
+            let text = || value.as_string().map(|text| &**text).map_err(|_| CallError::Failed);
             match key.as_string().map(|key| &**key).unwrap_or_default() {
                 "prefix" => (layout.prefix, implied) = (text()?, true),
                 "indent" => (layout.indent, implied) = (text()?, true),
-                "pretty" => pretty = Some(value.as_bool().map_err(|error| error.to_string())?),
-                _ => return Err(format!("operand 2 object contained unknown key {key}")),
+                "pretty" => pretty = Some(value.as_bool().map_err(|_| CallError::Failed)?),
+                _ => return Err(CallError::Failed),
             }
         }
         Ok(pretty.unwrap_or(implied).then_some(layout))
@@ -109,7 +109,7 @@ impl Writer<'_> {
             Value::Null | Value::Undefined => self.out.push_str("null"),
             Value::Bool(bool) => self.out.push_str(if *bool { "true" } else { "false" }),
             Value::Number(number) if number.is_json() => self.out.push_str(&number.text()),
-            Value::Number(number) => return Err(format!("json: invalid number literal {number}")),
+            Value::Number(_) => return Err(CallError::Failed),
             Value::String(text) => quote(text, &mut self.out),
             Value::Array(items) => self.list(items.iter())?,
             Value::Set(items) => self.list(items.iter())?,

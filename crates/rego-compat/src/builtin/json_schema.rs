@@ -14,10 +14,10 @@ mod node;
 mod pool;
 mod validate;
 
-use crate::builtin::json::name_of;
+use crate::builtin::json::to_json;
 use crate::error::EvalError;
 use crate::meter::Meter;
-use crate::value::{Array, Object, Value};
+use crate::value::{Array, Number, Object, Value};
 
 use self::diagnostic::Diagnostic;
 use self::node::Schema;
@@ -100,26 +100,44 @@ fn document_of(value: &Value, meter: &Meter) -> Result<Value, Error> {
             let read = Value::from_json_str(text);
             read.map_err(|_| Error::Schema("invalid JSON string".to_owned()))
         }
-        Value::Object(_) | Value::Array(_) => Ok(plain(value)?),
+        Value::Object(_) | Value::Array(_) => match unwritable(value) {
+            Some(number) => Err(Error::Schema(format!("json: invalid number literal {number}"))),
+            None => Ok(plain(value)),
+        },
         _ => Err(Error::Schema("wrong type, expected string or object".to_owned())),
     }
 }
 
-/// Returns a value as JSON has it: sets as arrays, keys as texts.
-fn plain(value: &Value) -> Result<Value, String> {
-    if is_plain(value) {
-        return Ok(value.clone());
-    }
-    Ok(match value {
-        Value::Array(items) => items.iter().map(plain).collect::<Result<Array, _>>()?.into_value(),
-        Value::Set(items) => items.iter().map(plain).collect::<Result<Array, _>>()?.into_value(),
+/// Returns the first number whose spelling JSON does not have.
+fn unwritable(value: &Value) -> Option<&Number> {
+    match value {
+        Value::Number(number) => (!number.is_json()).then_some(number),
+        Value::Array(items) => items.iter().find_map(unwritable),
+        Value::Set(items) => items.iter().find_map(unwritable),
         Value::Object(pairs) => {
-            let pairs = pairs.iter().map(|(key, value)| Ok((name_of(key)?.into(), plain(value)?)));
-            pairs.collect::<Result<Object, String>>()?.into_value()
+            pairs.iter().find_map(|(key, value)| unwritable(key).or_else(|| unwritable(value)))
         }
-        Value::Number(number) => return Err(format!("json: invalid number literal {number}")),
+        _ => None,
+    }
+}
+
+/// Returns a value as JSON has it: sets as arrays, keys as texts.
+fn plain(value: &Value) -> Value {
+    if is_plain(value) {
+        return value.clone();
+    }
+    match value {
+        Value::Array(items) => items.iter().map(plain).collect::<Array>().into_value(),
+        Value::Set(items) => items.iter().map(plain).collect::<Array>().into_value(),
+        Value::Object(pairs) => {
+            let name = |key: &Value| match key {
+                Value::String(_) => key.clone(),
+                key => to_json(key).into(),
+            };
+            pairs.iter().map(|(key, value)| (name(key), plain(value))).collect::<Object>().into_value()
+        }
         other => other.clone(),
-    })
+    }
 }
 
 fn is_plain(value: &Value) -> bool {
@@ -128,7 +146,6 @@ fn is_plain(value: &Value) -> bool {
         Value::Object(pairs) => {
             pairs.iter().all(|(key, value)| matches!(key, Value::String(_)) && is_plain(value))
         }
-        Value::Number(number) => number.is_json(),
         Value::Set(_) | Value::Undefined => false,
         _ => true,
     }

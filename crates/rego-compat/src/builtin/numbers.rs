@@ -68,7 +68,7 @@ pub(super) fn random() -> Result<[u8; 16], operand::CallError> {
     let mut bytes = [0_u8; 16];
     getrandom::getrandom(&mut bytes)
         .map(|()| bytes)
-        .map_err(|_| "the system has no random numbers".to_owned())
+        .map_err(|_| operand::CallError::Internal("the system has no random numbers"))
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ fn keys_of(args: &[&Value]) -> Result<Set, CallError> {
         Some(Value::Array(items)) => Ok(items.iter().cloned().collect()),
         Some(Value::Set(items)) => Ok((**items).clone()),
         Some(Value::Object(pairs)) => Ok(pairs.keys().cloned().collect()),
-        other => Err(operand::wrong(1, "one of {object, set, array}", other)),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -83,10 +83,7 @@ pub(super) fn union_n(args: &[&Value]) -> Outcome {
 fn element(value: &Value) -> Result<&Object, CallError> {
     match value {
         Value::Object(object) => Ok(object),
-        other => {
-            let got = other.type_name();
-            Err(format!("operand 1 must be array of objects but got array containing {got}"))
-        }
+        _ => Err(CallError::Failed),
     }
 }
 

@@ -1,19 +1,15 @@
-//! Operands with their types checked, and OPA's words for a wrong one (`topdown/builtins/builtins.go`).
+//! Operands with their types checked. Source: OPA `topdown/builtins/builtins.go`.
 
 use crate::value::Value;
 use crate::value::{Array, Object, Set};
 
-/// The error text of a call; what OPA reports in strict mode.
-pub(super) type CallError = String;
-
-/// The error that OPA does not have: the value would be larger than an evaluation may hold.
-pub(super) const EXCESS: &str = "larger than an evaluation may hold";
+pub(super) use super::outcome::CallError;
 
 /// Returns an operand that must be a string.
 pub(super) fn string<'v>(args: &[&'v Value], index: usize) -> Result<&'v str, CallError> {
     match args.get(index).copied() {
         Some(Value::String(string)) => Ok(string),
-        other => Err(wrong(index, "string", other)),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -21,7 +17,7 @@ pub(super) fn string<'v>(args: &[&'v Value], index: usize) -> Result<&'v str, Ca
 pub(super) fn array<'v>(args: &[&'v Value], index: usize) -> Result<&'v Array, CallError> {
     match args.get(index).copied() {
         Some(Value::Array(array)) => Ok(array),
-        other => Err(wrong(index, "array", other)),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -29,7 +25,7 @@ pub(super) fn array<'v>(args: &[&'v Value], index: usize) -> Result<&'v Array, C
 pub(super) fn set<'v>(args: &[&'v Value], index: usize) -> Result<&'v Set, CallError> {
     match args.get(index).copied() {
         Some(Value::Set(set)) => Ok(set),
-        other => Err(wrong(index, "set", other)),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -37,20 +33,15 @@ pub(super) fn set<'v>(args: &[&'v Value], index: usize) -> Result<&'v Set, CallE
 pub(super) fn object<'v>(args: &[&'v Value], index: usize) -> Result<&'v Object, CallError> {
     match args.get(index).copied() {
         Some(Value::Object(object)) => Ok(object),
-        other => Err(wrong(index, "object", other)),
+        _ => Err(CallError::Failed),
     }
 }
 
 /// Returns an operand that must be an integer.
 pub(super) fn integer(args: &[&Value], index: usize) -> Result<i64, CallError> {
     match args.get(index).copied() {
-        Some(Value::Number(number)) => number.as_i64().ok_or_else(|| {
-            format!(
-                "operand {} must be integer number but got floating-point number",
-                index.saturating_add(1)
-            )
-        }),
-        other => Err(wrong(index, "number", other)),
+        Some(Value::Number(number)) => number.as_i64().ok_or(CallError::Failed),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -59,13 +50,6 @@ pub(super) fn elements(args: &[&Value], index: usize) -> Result<Vec<Value>, Call
     match args.get(index).copied() {
         Some(Value::Array(array)) => Ok(array.to_vec()),
         Some(Value::Set(set)) => Ok(set.iter().cloned().collect()),
-        other => Err(wrong(index, "one of {array, set}", other)),
+        _ => Err(CallError::Failed),
     }
-}
-
-/// Returns an error such as `operand 1 must be string but got number`.
-pub(super) fn wrong(index: usize, wanted: &str, got: Option<&Value>) -> CallError {
-    let position = index.saturating_add(1);
-    let got = got.map_or("nothing", Value::type_name);
-    format!("operand {position} must be {wanted} but got {got}")
 }

@@ -2,8 +2,6 @@
 
 use crate::value::Value;
 
-use super::operand::{CallError, EXCESS};
-
 /// The outcome of a builtin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -11,11 +9,27 @@ pub(crate) enum Outcome {
     Value(Value),
     /// The call is undefined, and OPA would not report an error even in strict mode.
     Undefined,
-    /// OPA reports this error in strict mode, and takes the call as undefined otherwise. The text is OPA's,
-    /// without its location and code.
-    Error(#[allow(dead_code, reason = "the words show in a debugger only: there is no strict mode")] String),
+    /// The call has no value, for a reason.
+    Error(CallError),
+}
+
+/// The reason why a call has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallError {
+    /// OPA reports an error in strict mode, and takes the call as undefined otherwise. There is no strict mode here, so the words
+    /// of its error are not kept.
+    Failed,
     /// OPA has a value that is larger than any evaluation here may hold: the evaluation ends with that limit.
     Excess,
+    /// The process lacks something that OPA takes for granted: the evaluation ends with an internal error.
+    Internal(&'static str),
+}
+
+/// For the errors of `go-compat`, whose words are not kept.
+impl From<String> for CallError {
+    fn from(_: String) -> Self {
+        Self::Failed
+    }
 }
 
 impl From<Value> for Outcome {
@@ -28,7 +42,6 @@ impl From<Result<Value, CallError>> for Outcome {
     fn from(result: Result<Value, CallError>) -> Self {
         match result {
             Ok(value) => Self::Value(value),
-            Err(error) if error == EXCESS => Self::Excess,
             Err(error) => Self::Error(error),
         }
     }

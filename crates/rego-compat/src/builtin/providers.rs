@@ -49,8 +49,8 @@ fn field<'v>(object: &'v Object, name: &str) -> Option<&'v Value> {
 }
 
 fn required<'v>(object: &'v Object, name: &str) -> Result<&'v str, CallError> {
-    let value = field(object, name).ok_or_else(|| format!("missing required parameter {name}"))?;
-    value.as_string().map(|text| &**text).map_err(|_| format!("invalid value for required parameter {name}"))
+    let value = field(object, name).ok_or(CallError::Failed)?;
+    value.as_string().map(|text| &**text).map_err(|_| CallError::Failed)
 }
 
 /// Returns a text, or an empty one in place of anything else.
@@ -64,7 +64,7 @@ impl<'a> Account<'a> {
             None => true,
             Some(Value::Bool(disabled)) => !disabled,
             Some(_) => {
-                return Err("operand 2 invalid value for 'disable_payload_signing' in AWS config".to_owned());
+                return Err(CallError::Failed);
             }
         };
         let token = field(object, "aws_session_token").and_then(|token| token.as_string().ok());
@@ -102,8 +102,8 @@ fn signed(args: &[&Value]) -> Result<Value, CallError> {
     let account = Account::of(configuration)?;
     let seconds = operand::integer(args, 2)?.div_euclid(1_000_000_000);
     let allowed = |key: &Value| key.as_string().is_ok_and(|key| FIELDS.contains(&&**key));
-    if let Some(key) = request.keys().find(|key| !allowed(key)) {
-        return Err(format!("operand 1 invalid request parameters(s): {key}"));
+    if !request.keys().all(allowed) {
+        return Err(CallError::Failed);
     }
     let (url, method) = (Url::parse(required(request, "url")?)?, required(request, "method")?);
     let headers: BTreeMap<String, String> = match field(request, "headers") {
@@ -111,7 +111,7 @@ fn signed(args: &[&Value]) -> Result<Value, CallError> {
         Some(Value::Object(pairs)) => {
             pairs.iter().map(|(name, value)| (text_or_empty(name), text_or_empty(value))).collect()
         }
-        other => return Err(operand::wrong(0, "object", other)),
+        other => return Err(CallError::Failed),
     };
     let body = match (field(request, "raw_body"), field(request, "body")) {
         (Some(raw), _) => text_or_empty(raw),
@@ -169,8 +169,7 @@ fn authorization(
         format!("{method}\n{}\n{}\n{lines}\n{names}\n{content}", url.escaped_path(), url.raw_query);
     let scope = account.scope(&stamp.day);
     let text = format!("AWS4-HMAC-SHA256\n{}\n{scope}\n{}", stamp.moment, hash(canonical.as_bytes()));
-    let signature =
-        account.key(&stamp.day).and_then(|key| code(&text, &key)).ok_or("the key is not usable")?;
+    let signature = account.key(&stamp.day).and_then(|key| code(&text, &key)).ok_or(CallError::Failed)?;
     Ok(format!(
         "AWS4-HMAC-SHA256 Credential={}/{scope},SignedHeaders={names},Signature={}",
         account.access_key,

@@ -87,8 +87,7 @@ pub(super) fn compare(args: &[&Value]) -> Outcome {
 
 fn version<'v>(args: &[&'v Value], index: usize) -> Result<Version<'v>, CallError> {
     let text = operand::string(args, index)?;
-    let error = || format!("operand {}: string {text} is not a valid SemVer", index.saturating_add(1));
-    Version::parse(text).ok_or_else(error)
+    Version::parse(text).ok_or(CallError::Failed)
 }
 
 /// Implements `semver.is_valid(text)`; what is not a string is not valid.

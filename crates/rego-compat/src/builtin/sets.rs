@@ -28,7 +28,7 @@ fn sets<'v>(args: &[&'v Value]) -> Result<Vec<&'v Set>, CallError> {
 fn element(value: &Value) -> Result<&Set, CallError> {
     match value {
         Value::Set(set) => Ok(set),
-        other => Err(operand::wrong(0, "set", Some(other))),
+        _ => Err(CallError::Failed),
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 #[cfg(feature = "crypto")]
 use super::{crypto, providers, tokens};
-use crate::meter::Meter;
+use crate::meter::{Meter, Now};
 use crate::value::Value;
 
 /// Returns the row of a function whose equal arguments give equal results.
@@ -35,6 +35,11 @@ const fn impure(name: &'static str, args: &'static [Spec], result: Spec, code: C
 /// Returns the code of a function that pays for reading all of its arguments once.
 const fn plain(run: fn(&[&Value]) -> Outcome) -> Code {
     Code::Priced(run, price::arguments)
+}
+
+/// Returns the code of a function that pays for reading all of its arguments once, and asks for the time.
+const fn timed(run: fn(&[&Value], Now) -> Outcome) -> Code {
+    Code::Timed(run, price::arguments)
 }
 
 /// Returns the code of a function that may take longer than reading its arguments, and pays for its worst case.
@@ -111,13 +116,13 @@ pub(super) static TABLE: [Builtin; 203] = [
         "crypto.x509.parse_and_verify_certificates",
         &[STR],
         Spec::Tuple(&[BOOL, RECORDS]),
-        in_feature!("crypto", priced(crypto::x509::parse_and_verify, crypto::price::chain)),
+        in_feature!("crypto", Code::Timed(crypto::x509::parse_and_verify, crypto::price::chain)),
     ),
     call(
         "crypto.x509.parse_and_verify_certificates_with_options",
         &[STR, RECORD],
         Spec::Tuple(&[BOOL, RECORDS]),
-        in_feature!("crypto", priced(crypto::x509::parse_and_verify_with_options, crypto::price::chain)),
+        in_feature!("crypto", Code::Timed(crypto::x509::parse_and_verify_with_options, crypto::price::chain)),
     ),
     call(
         "crypto.x509.parse_certificate_request",
@@ -200,7 +205,7 @@ pub(super) static TABLE: [Builtin; 203] = [
         "io.jwt.decode_verify",
         &[STR, RECORD],
         Spec::Tuple(&[BOOL, OBJ, OBJ]),
-        in_feature!("crypto", plain(tokens::decode_verify)),
+        in_feature!("crypto", timed(tokens::decode_verify)),
     ),
     impure(
         "io.jwt.encode_sign",
@@ -351,7 +356,7 @@ pub(super) static TABLE: [Builtin; 203] = [
         STR,
         plain(time::format),
     ),
-    impure("time.now_ns", &[], NUM, plain(time::now_ns)),
+    impure("time.now_ns", &[], NUM, timed(time::now_ns)),
     call("time.parse_duration_ns", &[STR], NUM, plain(time::parse_duration_ns)),
     call("time.parse_ns", &[STR, STR], NUM, plain(time::parse_ns)),
     call("time.parse_rfc3339_ns", &[STR], NUM, plain(time::parse_rfc3339_ns)),

@@ -5,6 +5,7 @@
 use go_compat::duration;
 use go_compat::time::{Civil, NANOS, RFC3339, Time, Zone, known_layout};
 
+use crate::meter::Now;
 use crate::value::number::float::Float;
 use crate::value::{Number, Value};
 
@@ -20,12 +21,11 @@ struct Moment<'a> {
 
 impl<'a> Moment<'a> {
     fn of(args: &[&'a Value], index: usize) -> Result<Self, CallError> {
-        let wrong = |other| operand::wrong(0, "either number (ns) or [number (ns), string (tz)]", other);
         match args.get(index).copied() {
             Some(Value::Number(number)) => Ok(Self { nanos: instant(number)?, zone: Zone::UTC, layout: "" }),
             Some(Value::Array(parts)) if !parts.is_empty() => {
                 let Some(Value::Number(number)) = parts.first() else {
-                    return Err(operand::wrong(0, "number", parts.first()));
+                    return Err(CallError::Failed);
                 };
                 let parts: Vec<&Value> = parts.iter().collect();
                 let zone =
@@ -33,7 +33,7 @@ impl<'a> Moment<'a> {
                 let layout = if parts.len() > 2 { operand::string(&parts, 2)? } else { "" };
                 Ok(Self { nanos: instant(number)?, zone, layout })
             }
-            other => Err(wrong(other)),
+            _ => Err(CallError::Failed),
         }
     }
 
@@ -45,27 +45,24 @@ impl<'a> Moment<'a> {
 
 /// Returns whole nanoseconds in 64 bits; the number is rounded to 64 binary digits first, as OPA does.
 fn instant(number: &Number) -> Result<i64, CallError> {
-    let too_big = || "timestamp too big".to_owned();
     if let Some(small) = number.small() {
         return Ok(small);
     }
-    let float = Float::of(number).filter(Float::is_whole).ok_or_else(too_big)?;
+    let float = Float::of(number).filter(Float::is_whole).ok_or(CallError::Failed)?;
     // A mantissa of 64 bits; anything with a magnitude beyond that is not an instant, and is not written out.
     if float.magnitude().is_some_and(|bits| bits > 64) {
-        return Err(too_big());
+        return Err(CallError::Failed);
     }
-    i64::try_from(float.truncated()).map_err(|_| too_big())
+    i64::try_from(float.truncated()).map_err(|_| CallError::Failed)
 }
 
 fn integers(parts: &[i64]) -> Value {
     Value::from(parts.iter().map(|part| Value::from(*part)).collect::<Vec<_>>())
 }
 
-/// Implements `time.now_ns()`; an evaluation has one answer, which is remembered where builtins are called.
-pub(super) fn now_ns(_: &[&Value]) -> Outcome {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok();
-    let nanoseconds = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
-    nanoseconds.map_or_else(|| Outcome::Error(out_of_range()), |now| Outcome::Value(Value::from(now)))
+/// Implements `time.now_ns()`: the time of the evaluation.
+pub(super) fn now_ns(_: &[&Value], now: Now) -> Outcome {
+    Outcome::Value(Value::from(now))
 }
 
 /// Implements `time.date(ns)`: year, month and day.
@@ -94,7 +91,7 @@ fn added(args: &[&Value]) -> Result<Value, CallError> {
     let moment = Moment::of(args, 0)?;
     let part = |index| operand::integer(args, index);
     let (years, months, days) = (part(1)?, part(2)?, part(3)?);
-    let later = moment.civil().plus(years, months, days).ok_or_else(out_of_range)?;
+    let later = moment.civil().plus(years, months, days).ok_or(CallError::Failed)?;
     nanoseconds(moment.zone.instant_of(later), moment.nanos.rem_euclid(NANOS))
 }
 
@@ -140,21 +137,17 @@ pub(super) fn parse_rfc3339_ns(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-fn out_of_range() -> CallError {
-    "time outside of valid range".to_owned()
-}
-
 /// Nanoseconds since 1970, if there are so many in 64 bits.
 fn nanoseconds(seconds: i64, nanos: i64) -> Result<Value, CallError> {
     let total = i128::from(seconds).saturating_mul(i128::from(NANOS)).saturating_add(i128::from(nanos));
-    i64::try_from(total).map(Value::from).map_err(|_| out_of_range())
+    i64::try_from(total).map(Value::from).map_err(|_| CallError::Failed)
 }
 
 /// Implements `time.parse_duration_ns(text)`: Go's durations, and days, weeks and years besides.
 pub(super) fn parse_duration_ns(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let nanoseconds = in_hours(text).and_then(|text| duration::parse(&text));
-        nanoseconds.map(Value::from).ok_or_else(|| format!("time: invalid duration \"{text}\""))
+        nanoseconds.map(Value::from).ok_or(CallError::Failed)
     });
     answer.into()
 }

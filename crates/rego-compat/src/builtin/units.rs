@@ -26,13 +26,13 @@ const THOUSANDTH: (u64, u32) = (1_152_921_504_606_847, 60);
 pub(super) fn parse(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let text = text.replace('"', "");
-        let (number, unit) = number_and_unit(&text, "units.parse")?;
+        let (number, unit) = number_and_unit(&text)?;
         // Only the first letter tells a case apart: `m` is a thousandth and `M` a million.
         let mut letters = unit.chars();
         let unit: String = letters.next().into_iter().chain(letters.flat_map(char::to_lowercase)).collect();
-        let error = || format!("units.parse: unit {unit} not recognized");
-        let (factor, halvings) = if unit == "m" { THOUSANDTH } else { (factor(&unit).ok_or_else(error)?, 0) };
-        Ok(Value::from(product(&spelling(number, "units.parse")?, factor, halvings)))
+        let (factor, halvings) =
+            if unit == "m" { THOUSANDTH } else { (factor(&unit).ok_or(CallError::Failed)?, 0) };
+        Ok(Value::from(product(&spelling(number)?, factor, halvings)))
     });
     answer.into()
 }
@@ -42,11 +42,10 @@ pub(super) fn parse(args: &[&Value]) -> Outcome {
 pub(super) fn parse_bytes(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let text = text.to_lowercase().replace('"', "");
-        let (number, unit) = number_and_unit(&text, "units.parse_bytes")?;
-        let error = || format!("units.parse_bytes: byte unit {unit} not recognized");
+        let (number, unit) = number_and_unit(&text)?;
         let factor = factor(unit.strip_suffix('b').filter(|unit| !unit.is_empty()).unwrap_or(unit));
-        let factor = factor.filter(|_| !matches!(unit, "b" | "K" | "M")).ok_or_else(error)?;
-        let float = Float::read(&spelling(number, "units.parse_bytes")?);
+        let factor = factor.filter(|_| !matches!(unit, "b" | "K" | "M")).ok_or(CallError::Failed)?;
+        let float = Float::read(&spelling(number)?);
         let factor = Float::integer(&BigInt::from(factor));
         Ok(Value::from(Number::from(&float.times(&factor).truncated())))
     });
@@ -76,11 +75,11 @@ fn product(spelling: &Spelling, factor: u64, halvings: u32) -> Number {
 }
 
 /// Reads `-1.5e3`.
-fn spelling(text: &str, name: &str) -> Result<Spelling, CallError> {
+fn spelling(text: &str) -> Result<Spelling, CallError> {
     let spelling = Spelling::read(text).filter(|spelling| !spelling.hexadecimal);
-    let spelling = spelling.ok_or_else(|| format!("{name}: could not parse amount to a number"))?;
+    let spelling = spelling.ok_or(CallError::Failed)?;
     let size = spelling.exponent.unsigned_abs().max(spelling.digits.len() as u64);
-    if size > MOST_DIGITS { Err(operand::EXCESS.to_owned()) } else { Ok(spelling) }
+    if size > MOST_DIGITS { Err(CallError::Excess) } else { Ok(spelling) }
 }
 
 fn factor(unit: &str) -> Option<u64> {
@@ -99,9 +98,9 @@ fn factor(unit: &str) -> Option<u64> {
 }
 
 /// Splits before the first character that is not of a number.
-fn number_and_unit<'t>(text: &'t str, name: &str) -> Result<(&'t str, &'t str), CallError> {
+fn number_and_unit(text: &str) -> Result<(&str, &str), CallError> {
     if text.contains(' ') {
-        return Err(format!("{name}: spaces not allowed in resource strings"));
+        return Err(CallError::Failed);
     }
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -115,7 +114,7 @@ fn number_and_unit<'t>(text: &'t str, name: &str) -> Result<(&'t str, &'t str), 
                 let digits_at = if sign(next) { next.saturating_add(1) } else { next };
                 let digits = (digits_at..bytes.len()).take_while(|at| digit(*at)).count();
                 if digits > MOST_EXPONENT_DIGITS {
-                    return Err(format!("{name}: exponent too large"));
+                    return Err(CallError::Failed);
                 }
                 at = digits_at;
             }
@@ -124,6 +123,6 @@ fn number_and_unit<'t>(text: &'t str, name: &str) -> Result<(&'t str, &'t str), 
     }
     match text.split_at_checked(at) {
         Some((number, unit)) if !number.is_empty() => Ok((number, unit)),
-        _ => Err(format!("{name}: no amount provided")),
+        _ => Err(CallError::Failed),
     }
 }

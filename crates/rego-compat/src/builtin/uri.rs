@@ -10,7 +10,7 @@ use super::operand;
 
 /// Implements `uri.parse(text)`: those of the parts that are not empty.
 pub(super) fn parse(args: &[&Value]) -> Outcome {
-    operand::string(args, 0).and_then(Url::parse).map(|url| parts(&url)).into()
+    operand::string(args, 0).and_then(|text| Ok(parts(&Url::parse(text)?))).into()
 }
 
 /// Implements `uri.is_valid(text)`; an empty string is not, and nothing but a string is.

@@ -10,13 +10,13 @@ mod write;
 
 use crate::value::Value;
 
-use super::Outcome;
 use super::operand;
+use super::{CallError, Outcome};
 
 /// Implements `yaml.is_valid(text)`; what is not a string is not valid.
 pub(super) fn is_valid(args: &[&Value]) -> Outcome {
     match operand::string(args, 0).and_then(read::first_document) {
-        Err(error) if error == operand::EXCESS => Outcome::Excess,
+        Err(error @ CallError::Excess) => Outcome::Error(error),
         read => Value::Bool(read.is_ok()).into(),
     }
 }
@@ -28,12 +28,7 @@ pub(super) fn unmarshal(args: &[&Value]) -> Outcome {
 
 /// Implements `yaml.marshal(x)`.
 pub(super) fn marshal(args: &[&Value]) -> Outcome {
-    args.first()
-        .copied()
-        .ok_or_else(|| operand::wrong(0, "any", None))
-        .and_then(write::document)
-        .map(Value::from)
-        .into()
+    args.first().copied().ok_or(operand::CallError::Failed).and_then(write::document).map(Value::from).into()
 }
 
 /// Returns a document within a text of another kind, for example the annotations of a rule.

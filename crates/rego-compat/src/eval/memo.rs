@@ -97,6 +97,6 @@ mod tests {
         assert_eq!(memo.find(2, &[list, "x".into()]), None);
         assert_eq!(memo.find(1, &[Value::from(vec![Value::from("a")]), "x".into()]), None);
         memo.keep(3, vec![1_u64.into()], &None);
-        assert_eq!(memo.find(3, &[Value::from_numeric_string("1.0").unwrap()]), Some(None));
+        assert_eq!(memo.find(3, &[Value::from_json_str("1.0").unwrap()]), Some(None));
     }
 }

@@ -44,7 +44,7 @@ impl Parser<'_> {
         {
             return self.logic(first, at);
         }
-        let reference = self.starts_with_reference();
+        let reference = self.reference_follows();
         if !reference && self.is_keyword("some") {
             return self.some(at);
         }
@@ -58,10 +58,6 @@ impl Parser<'_> {
         let with = self.with()?;
         let literal = Literal { negated: false, kind, with, at };
         self.continue_logic(literal)
-    }
-
-    fn starts_with_reference(&self) -> bool {
-        !self.ahead(1).spaced && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)
     }
 
     fn negation(&mut self, at: Pos) -> Parsed<Literal> {
@@ -128,7 +124,7 @@ impl Parser<'_> {
 
     pub(super) fn with(&mut self) -> Parsed<Vec<With>> {
         let mut with = Vec::new();
-        while self.is_keyword("with") && !self.starts_with_reference() {
+        while self.is_keyword("with") && !self.reference_follows() {
             self.bump();
             if !self.is_reference_head() {
                 return self.unexpected("expected ident");

@@ -57,7 +57,7 @@ impl Parser<'_> {
             left = self.try_pair(left)?;
         }
         let mut links = Vec::new();
-        while self.is_keyword("in") && !self.in_starts_reference() {
+        while self.is_keyword("in") && !self.reference_follows() {
             links.push(self.link("internal.member_2", left.at, 0)?);
         }
         Ok(Term::chain(left, links))
@@ -70,10 +70,6 @@ impl Parser<'_> {
             let right = parser.infix(None, level)?;
             Ok(Link { operator: dotted(operator), right, at: parser.since(start) })
         })
-    }
-
-    fn in_starts_reference(&self) -> bool {
-        !self.ahead(1).spaced && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)
     }
 
     /// Parses `key, value in domain`; returns the key where something else follows.

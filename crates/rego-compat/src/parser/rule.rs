@@ -24,7 +24,7 @@ impl Parser<'_> {
         let head_size = self.at.saturating_sub(begin);
         let at = self.since(at);
         // `if.x := 1` on the next line is a rule of its own.
-        let conditional = !self.starts_reference() && self.take_keyword("if");
+        let conditional = !self.reference_follows() && self.take_keyword("if");
         let written = Written { contains, conditional, body: false };
         classify(&mut head, written);
         let mut rule = Rule { default: false, head, body: Vec::new(), otherwise: Vec::new(), at, written };
@@ -179,7 +179,7 @@ impl Parser<'_> {
     fn otherwise(&mut self, rule: &mut Rule) -> Parsed<()> {
         let wildcards = rule.head.args.iter().flatten().filter(|arg| arg.is_wildcard()).count();
         let wildcards = u32::try_from(wildcards).unwrap_or(u32::MAX);
-        while self.is_keyword("else") && !self.starts_reference() {
+        while self.is_keyword("else") && !self.reference_follows() {
             if matches!(rule.head.value, HeadValue::Element(_)) {
                 return self.error("else keyword cannot be used on multi-value rules");
             }
@@ -191,10 +191,6 @@ impl Parser<'_> {
             }
         }
         Ok(())
-    }
-
-    fn starts_reference(&self) -> bool {
-        !self.ahead(1).spaced && matches!(self.ahead(1).kind, Kind::Dot | Kind::LBrack)
     }
 
     fn else_branch(&mut self, head: &Head, wildcards: u32) -> Parsed<Else> {

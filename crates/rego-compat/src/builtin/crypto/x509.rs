@@ -22,10 +22,9 @@ mod signature;
 mod time;
 mod verify;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use data_encoding::BASE64;
 
+use crate::meter::Now;
 use crate::value::{Object, Value};
 
 use self::certificate::Certificate;
@@ -50,7 +49,7 @@ fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> Value {
 }
 
 fn decoded(text: &str) -> Result<Vec<u8>, CallError> {
-    from_base64(text.as_bytes()).ok_or_else(|| "illegal base64 data".to_owned())
+    from_base64(text.as_bytes()).ok_or(CallError::Failed)
 }
 
 /// Returns the certificates in a text: PEM, base64 of PEM, or base64 of DER.
@@ -66,7 +65,7 @@ fn of_pem(mut bytes: &[u8]) -> Result<Vec<Certificate>, CallError> {
     let mut all = Vec::new();
     while let Some((block, rest)) = pem::next(bytes) {
         if block.label != "CERTIFICATE" {
-            return Err(format!("PEM block type is '{}', expected CERTIFICATE", block.label));
+            return Err(CallError::Failed);
         }
         all.extend(block.content);
         bytes = rest;
@@ -85,28 +84,23 @@ pub(in crate::builtin) fn parse_certificates(args: &[&Value]) -> Outcome {
 }
 
 /// `crypto.x509.parse_and_verify_certificates(text)`: from a root to a leaf, for servers, now.
-pub(in crate::builtin) fn parse_and_verify(args: &[&Value]) -> Outcome {
-    let options = Options { host: String::new(), now: now(), usages: Vec::new() };
+pub(in crate::builtin) fn parse_and_verify(args: &[&Value], now: Now) -> Outcome {
+    let options = Options { host: String::new(), now: now.into(), usages: Vec::new() };
     let answer =
         operand::string(args, 0).map(|text| verified(certificates(text).ok().as_deref(), &options, true));
     answer.into()
 }
 
 /// `crypto.x509.parse_and_verify_certificates_with_options(text, options)`.
-pub(in crate::builtin) fn parse_and_verify_with_options(args: &[&Value]) -> Outcome {
+pub(in crate::builtin) fn parse_and_verify_with_options(args: &[&Value], now: Now) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let options = operand::object(args, 1)?;
         match certificates(text) {
-            Ok(found) => Ok(verified(Some(&found), &self::options(options)?, false)),
+            Ok(found) => Ok(verified(Some(&found), &self::options(options, now)?, false)),
             Err(_) => Ok(verified(None, &Options { host: String::new(), now: 0, usages: Vec::new() }, false)),
         }
     });
     answer.into()
-}
-
-fn now() -> i128 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
 }
 
 /// Returns whether there is a chain, and the chain from the leaf on.
@@ -118,26 +112,24 @@ fn verified(certificates: Option<&[Certificate]>, options: &Options, with_uri_te
     }
 }
 
-fn options(object: &Object) -> Result<Options, CallError> {
-    let mut options = Options { host: String::new(), now: now(), usages: Vec::new() };
+fn options(object: &Object, now: Now) -> Result<Options, CallError> {
+    let mut options = Options { host: String::new(), now: now.into(), usages: Vec::new() };
     for (key, value) in object.iter() {
         let Value::String(key) = key else { continue };
         let number = || match value {
-            Value::Number(number) => {
-                number.as_i64().ok_or_else(|| format!("'{key}' should be a valid number"))
-            }
-            _ => Err(format!("'{key}' should be a number")),
+            Value::Number(number) => number.as_i64().ok_or(CallError::Failed),
+            _ => Err(CallError::Failed),
         };
         match &**key {
             "DNSName" => {
-                let name = value.as_string().map_err(|_| "'DNSName' should be a string".to_owned())?;
+                let name = value.as_string().map_err(|_| CallError::Failed)?;
                 options.host = name.trim_matches('"').to_owned();
             }
             "CurrentTime" => options.now = i128::from(number()?),
             // Go does not count comparisons any more.
             "MaxConstraintComparisons" => drop(number()?),
             "KeyUsages" => options.usages = usages(value)?,
-            _ => return Err("invalid key option".to_owned()),
+            _ => return Err(CallError::Failed),
         }
     }
     Ok(options)
@@ -163,7 +155,7 @@ fn usages(value: &Value) -> Result<Vec<i64>, CallError> {
     let list: Vec<&Value> = match value {
         Value::Array(items) => items.iter().collect(),
         Value::Set(items) => items.iter().collect(),
-        _ => return Err("'KeyUsages' should be an Array or Set".to_owned()),
+        _ => return Err(CallError::Failed),
     };
     let mut found = Vec::new();
     for name in list.into_iter().filter_map(|item| item.as_string().ok()) {
@@ -171,7 +163,7 @@ fn usages(value: &Value) -> Result<Vec<i64>, CallError> {
         let place =
             name.strip_prefix("KeyUsage").and_then(|name| NAMES.iter().position(|known| *known == name));
         let place = place.and_then(|place| i64::try_from(place).ok());
-        found.push(place.ok_or_else(|| format!("invalid entries for 'KeyUsages' found: [{name}]"))?);
+        found.push(place.ok_or(CallError::Failed)?);
     }
     Ok(found)
 }
@@ -183,7 +175,7 @@ pub(in crate::builtin) fn parse_certificate_request(args: &[&Value]) -> Outcome 
         let bytes = if is_pem { text.as_bytes().to_vec() } else { decoded(text)? };
         match pem::next(&bytes) {
             Some((block, _)) if block.label == "CERTIFICATE REQUEST" => request::read(&block.content),
-            Some(_) => Err("invalid PEM-encoded certificate signing request".to_owned()),
+            Some(_) => Err(CallError::Failed),
             None => request::read(&bytes),
         }
     });
@@ -223,7 +215,7 @@ pub(in crate::builtin) fn parse_private_keys(args: &[&Value]) -> Outcome {
 pub(in crate::builtin) fn parse_rsa_private_key(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         if text.is_empty() {
-            return Err("input PEM data was empty".to_owned());
+            return Err(CallError::Failed);
         }
         let bytes = if text.starts_with("-----BEGIN") { text.as_bytes().to_vec() } else { decoded(text)? };
         let keys = private_keys(&go_compat::utf8::lossy(&bytes))?;
@@ -246,12 +238,11 @@ fn keypair(certificate: &str, key: &str) -> Result<Value, CallError> {
     let (certificate, key) = (of(certificate)?, of(key)?);
     let chain =
         if certificate.starts_with(b"-----BEGIN ") { blocks(&certificate) } else { vec![certificate] };
-    let leaf =
-        Certificate::read(chain.first().ok_or("tls: failed to find any PEM data in certificate input")?)?;
+    let leaf = Certificate::read(chain.first().ok_or(CallError::Failed)?)?;
     let key = if key.starts_with(b"-----BEGIN") { key_block(&key)? } else { key };
     let key = PrivateKey::any(&key)?;
     if key.public() != leaf.key || leaf.key == public_key::PublicKey::Unknown {
-        return Err("tls: private key does not match public key".to_owned());
+        return Err(CallError::Failed);
     }
     let fields = [
         ("Certificate", Value::from(chain.iter().map(|one| base64(one)).collect::<Vec<_>>())),
@@ -283,5 +274,5 @@ fn key_block(mut bytes: &[u8]) -> Result<Vec<u8>, CallError> {
         }
         bytes = rest;
     }
-    Err("tls: failed to find any PEM data in key input".to_owned())
+    Err(CallError::Failed)
 }

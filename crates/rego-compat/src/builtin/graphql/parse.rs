@@ -77,8 +77,8 @@ impl<'m> Parser<'m> {
         if self.skip(sign) { Ok(()) } else { Err(Error::Invalid) }
     }
 
-    /// Returns true if the next token says something: a text may stand where a word should.
-    fn says(&mut self, word: &str) -> bool {
+    /// Returns true if the next token is this word; a string may stand in its place.
+    fn is_word(&mut self, word: &str) -> bool {
         matches!(self.peek(), Some(Token::Name(text) | Token::Text(text) | Token::Block(text)) if text == word)
     }
 

@@ -28,7 +28,7 @@ fn paths(args: &[&Value]) -> Result<Vec<Vec<Value>>, CallError> {
     match args.get(1).copied() {
         Some(Value::Array(paths)) => paths.iter().map(parsed).collect(),
         Some(Value::Set(paths)) => paths.iter().map(parsed).collect(),
-        other => Err(operand::wrong(1, "one of {set, array}", other)),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -37,15 +37,17 @@ pub(in crate::builtin) fn parsed(path: &Value) -> Result<Vec<Value>, CallError> 
     match path {
         Value::String(text) if text.is_empty() => Ok(Vec::new()),
         Value::String(text) => {
-            let key = |part: &str| Value::from(part.replace("~1", "/").replace("~0", "~"));
+            let key = |part| Value::from(unescaped(part));
             Ok(text.trim_start_matches('/').split('/').map(key).collect())
         }
         Value::Array(keys) => Ok(keys.to_vec()),
-        other => Err(format!(
-            "operand 2 must be one of {{set, array}} containing string paths or array of path segments but got {}",
-            other.type_name()
-        )),
+        _ => Err(CallError::Failed),
     }
+}
+
+/// Returns the key that a part of a JSON pointer stands for.
+pub(in crate::builtin) fn unescaped(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
 }
 
 /// Returns the paths in one object: null where one ends.

@@ -3,6 +3,8 @@
 //! What `const` and `enum` compare, and print. Numbers that differ beyond a float's precision are one here, as in the
 //! library.
 
+use go_compat::strconv;
+
 use crate::builtin::json::quote;
 use crate::value::{Number, Value};
 
@@ -51,15 +53,7 @@ fn list(items: &[Value], out: &mut String) -> Result<(), String> {
 }
 
 fn number_text(number: &Number) -> Result<String, String> {
-    let float = number.as_f64().ok_or_else(|| {
+    number.as_f64().and_then(strconv::format_json).ok_or_else(|| {
         format!("json: cannot unmarshal number {} into Go value of type float64", number.text())
-    })?;
-    let size = float.abs();
-    if size == 0.0 || (1e-6..1e21).contains(&size) {
-        return Ok(float.to_string());
-    }
-    let text = format!("{float:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let sign = if exponent.starts_with('-') { "" } else { "+" };
-    Ok(format!("{digits}e{sign}{exponent}"))
+    })
 }

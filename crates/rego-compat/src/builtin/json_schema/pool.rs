@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use go_compat::url::Url;
 use go_compat::utf8;
 
+use crate::builtin::json::path::unescaped;
 use crate::meter::Meter;
 use crate::value::{Array, Object, Value};
 
@@ -169,7 +170,7 @@ fn pointed<'a>(document: &'a Value, pointer: &str) -> Result<&'a Value, String> 
     for token in tokens.split('/') {
         value = match value {
             Value::Object(pairs) => {
-                let key = token.replace("~1", "/").replace("~0", "~");
+                let key = unescaped(token);
                 let found = pairs.get(&key.as_str().into());
                 found.ok_or_else(|| format!("Object has no key '{key}'"))?
             }

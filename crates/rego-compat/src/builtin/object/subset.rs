@@ -3,7 +3,7 @@
 use crate::value::Value;
 use crate::value::{Array, Object, Set};
 
-use crate::builtin::Outcome;
+use crate::builtin::{CallError, Outcome};
 
 /// `object.subset(super, sub)`: whether all of `sub` is in `super`, objects within objects included. An array is
 /// in another as a run of its elements, a set in an array regardless of their order.
@@ -13,10 +13,7 @@ pub(in crate::builtin) fn subset(args: &[&Value]) -> Outcome {
         [Value::Set(whole), Value::Set(part)] => part.is_subset(whole),
         [Value::Array(whole), Value::Array(part)] => in_array(whole, part),
         [Value::Array(whole), Value::Set(part)] => set_in_array(whole, part),
-        _ => {
-            let reason = "both arguments object.subset must be of the same type or array and set";
-            return Outcome::Error(reason.to_owned());
-        }
+        _ => return Outcome::Error(CallError::Failed),
     };
     Outcome::Value(Value::Bool(answer))
 }

@@ -52,12 +52,11 @@ pub(in crate::builtin) fn format_int(args: &[&Value]) -> Outcome {
     let (Some(Value::Number(number)), Some(Value::Number(base))) =
         (args.first().copied(), args.get(1).copied())
     else {
-        let wrong = usize::from(matches!(args.first().copied(), Some(Value::Number(_))));
-        return Outcome::Error(operand::wrong(wrong, "number", args.get(wrong).copied()));
+        return Outcome::Error(operand::CallError::Failed);
     };
     // The base has to be spelled plainly too.
     let Some(radix @ (2 | 8 | 10 | 16)) = base.small() else {
-        return Outcome::Error("operand 2 must be one of {2, 8, 10, 16}".to_owned());
+        return Outcome::Error(operand::CallError::Failed);
     };
     let whole = number.as_i64().map(Into::into).or_else(|| number.plain_integer());
     let whole = whole.or_else(|| Some(Float::of(number)?.truncated())).unwrap_or_default();

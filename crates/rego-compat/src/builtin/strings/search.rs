@@ -37,16 +37,16 @@ fn any_match(args: &[&Value], fits: fn(&str, &str) -> bool) -> Outcome {
 fn texts<'v>(args: &[&'v Value], index: usize) -> Result<Vec<&'v str>, CallError> {
     match args.get(index).copied() {
         Some(Value::String(text)) => Ok(vec![&**text]),
-        Some(Value::Array(items)) => items.iter().map(|item| text_of(item, index)).collect(),
-        Some(Value::Set(items)) => items.iter().map(|item| text_of(item, index)).collect(),
-        other => Err(operand::wrong(index, "one of {string, set, array}", other)),
+        Some(Value::Array(items)) => items.iter().map(text_of).collect(),
+        Some(Value::Set(items)) => items.iter().map(text_of).collect(),
+        _ => Err(CallError::Failed),
     }
 }
 
-fn text_of(value: &Value, index: usize) -> Result<&str, CallError> {
+fn text_of(value: &Value) -> Result<&str, CallError> {
     match value {
         Value::String(text) => Ok(text),
-        other => Err(operand::wrong(index, "one of {string, set, array} of strings", Some(other))),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -87,7 +87,7 @@ pub(in crate::builtin) fn count(args: &[&Value]) -> Outcome {
 pub(in crate::builtin) fn substring(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let (offset, length) = (operand::integer(args, 1)?, operand::integer(args, 2)?);
-        let offset = usize::try_from(offset).map_err(|_| "negative offset".to_owned())?;
+        let offset = usize::try_from(offset).map_err(|_| CallError::Failed)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         Ok(Value::from(text.chars().skip(offset).take(length).collect::<String>()))
     });
@@ -108,7 +108,7 @@ pub(in crate::builtin) fn indexof_n(args: &[&Value]) -> Outcome {
 fn places(args: &[&Value]) -> Result<Vec<i64>, CallError> {
     let (text, searched) = (operand::string(args, 0)?, operand::string(args, 1)?);
     if searched.is_empty() {
-        return Err("empty search character".to_owned());
+        return Err(CallError::Failed);
     }
     let found =
         |(_, (at, _)): &(i64, (usize, char))| text.get(*at..).is_some_and(|rest| rest.starts_with(searched));

@@ -1,9 +1,8 @@
 //! `io.jwt.decode_verify`: a token against what is required of it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use go_compat::utf8;
 
+use crate::meter::Now;
 use crate::value::Object;
 use crate::value::Value;
 
@@ -14,27 +13,33 @@ use crate::builtin::Outcome;
 use crate::builtin::operand::{self, CallError};
 
 /// The requirements in the second argument.
-#[derive(Default)]
 struct Constraints {
     keys: Option<Vec<Key>>,
     secret: String,
     algorithm: String,
     issuer: String,
     audience: String,
-    /// Nanoseconds since 1970.
-    time: Option<f64>,
+    /// Nanoseconds since 1970: those of the evaluation, unless there is a requirement.
+    time: f64,
 }
 
 impl Constraints {
-    fn parse(object: &Object) -> Result<Self, CallError> {
-        let mut constraints = Self::default();
+    fn parse(object: &Object, now: Now) -> Result<Self, CallError> {
+        let mut constraints = Self {
+            keys: None,
+            secret: String::new(),
+            algorithm: String::new(),
+            issuer: String::new(),
+            audience: String::new(),
+            time: now as f64,
+        };
         for (name, value) in object.iter() {
             let Value::String(name) = name else {
-                return Err("constraints have names".to_owned());
+                return Err(CallError::Failed);
             };
             let text = || match value {
                 Value::String(text) => Ok(text.to_string()),
-                _ => Err(format!("{name} constraint: must be a string")),
+                _ => Err(CallError::Failed),
             };
             match &**name {
                 "cert" => constraints.keys = Some(key::parse(&text()?)?),
@@ -42,22 +47,15 @@ impl Constraints {
                 "alg" => constraints.algorithm = text()?,
                 "iss" => constraints.issuer = text()?,
                 "aud" => constraints.audience = text()?,
-                "time" => constraints.time = Some(time_of(value)?),
-                _ => return Err(format!("unknown token validation constraint: {name}")),
+                "time" => constraints.time = time_of(value)?,
+                _ => return Err(CallError::Failed),
             }
         }
         match (constraints.keys.is_some(), constraints.secret.is_empty()) {
-            (true, false) => Err("duplicate key constraints".to_owned()),
-            (false, true) => Err("no key constraint".to_owned()),
+            (true, false) => Err(CallError::Failed),
+            (false, true) => Err(CallError::Failed),
             _ => Ok(constraints),
         }
-    }
-
-    /// Returns the seconds since 1970 to compare a token's times with.
-    fn seconds(&self) -> f64 {
-        let now =
-            || SystemTime::now().duration_since(UNIX_EPOCH).map(|age| age.as_nanos() as f64).unwrap_or(0.0);
-        self.time.unwrap_or_else(now) / 1e9
     }
 
     fn signed_by_one(&self, header: &Header, token: &Token<'_>) -> Result<bool, CallError> {
@@ -85,27 +83,30 @@ impl Constraints {
         };
         let expires = claimed_time(payload, "exp")?;
         let begins = claimed_time(payload, "nbf")?;
-        let now = self.seconds();
+        let now = self.time / 1e9;
         Ok(for_us && expires.is_none_or(|expires| now < expires) && begins.is_none_or(|begins| begins <= now))
     }
 }
 
 fn time_of(value: &Value) -> Result<f64, CallError> {
     let Value::Number(_) = value else {
-        return Err("token time constraint: must be a number".to_owned());
+        return Err(CallError::Failed);
     };
     match value.to_string().parse::<f64>() {
         Ok(time) if time >= 0.0 => Ok(time),
-        Ok(_) => Err("token time constraint: must not be negative".to_owned()),
-        Err(_) => Err("token time constraint: unvalid float64".to_owned()),
+        Ok(_) => Err(CallError::Failed),
+        Err(_) => Err(CallError::Failed),
     }
 }
 
 fn claimed_time(payload: &Value, name: &str) -> Result<Option<f64>, CallError> {
     match field(payload, name) {
         None => Ok(None),
-        Some(number @ Value::Number(_)) => Ok(number.to_string().parse().ok()),
-        Some(_) => Err(format!("{name} value must be a number")),
+        // A time that cannot be read is no reason to take a token for one that never expires.
+        Some(number @ Value::Number(_)) => {
+            number.to_string().parse().map(Some).map_err(|_| CallError::Failed)
+        }
+        Some(_) => Err(CallError::Failed),
     }
 }
 
@@ -127,9 +128,9 @@ pub(super) fn any_verifies(
 }
 
 /// `io.jwt.decode_verify(token, constraints)`: whether the token is as required, its header and its payload.
-pub(in crate::builtin) fn decode_verify(args: &[&Value]) -> Outcome {
+pub(in crate::builtin) fn decode_verify(args: &[&Value], now: Now) -> Outcome {
     let answer = operand::object(args, 1).and_then(|object| {
-        let constraints = Constraints::parse(object)?;
+        let constraints = Constraints::parse(object, now)?;
         let token = operand::string(args, 0)?;
         let verified = verified(token, &constraints)?;
         let (valid, header, payload) = match verified {
@@ -159,5 +160,26 @@ fn verified(text: &str, constraints: &Constraints) -> Result<Option<(Value, Valu
         }
         text = utf8::lossy(&payload);
     }
-    Err("tokens are nested too deeply".to_owned())
+    Err(CallError::Failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin::tokens::sign::encode_sign;
+
+    #[test]
+    fn a_token_is_judged_at_the_time_of_the_evaluation() {
+        let json = |text| Value::from_json_str(text).unwrap();
+        let (header, key) = (json(r#"{"alg": "HS256"}"#), json(r#"{"kty": "oct", "k": "c2VjcmV0"}"#));
+        let Outcome::Value(token) = encode_sign(&[&header, &json(r#"{"nbf": 50, "exp": 100}"#), &key]) else {
+            panic!("no token");
+        };
+        let constraints = json(r#"{"secret": "secret"}"#);
+        for (seconds, expected) in [(49_i64, false), (99, true), (101, false)] {
+            let answer = decode_verify(&[&token, &constraints], seconds * 1_000_000_000);
+            let Outcome::Value(Value::Array(parts)) = answer else { panic!("{answer:?}") };
+            assert_eq!(parts.iter().next(), Some(&Value::Bool(expected)), "{seconds}");
+        }
+    }
 }

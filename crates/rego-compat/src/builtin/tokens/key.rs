@@ -36,24 +36,22 @@ pub(super) fn parse(text: &str) -> Result<Vec<Key>, CallError> {
     if !text.contains("-----BEGIN") {
         return json_keys(text);
     }
-    let (rest, pem) =
-        parse_x509_pem(text.as_bytes()).map_err(|_| "failed to parse a PEM block".to_owned())?;
+    let (rest, pem) = parse_x509_pem(text.as_bytes()).map_err(|_| CallError::Failed)?;
     if !rest.trim_ascii().is_empty() {
-        return Err("extra data after a PEM certificate block".to_owned());
+        return Err(CallError::Failed);
     }
     let material = match pem.label.as_str() {
         "CERTIFICATE" => {
             let parsed = X509Certificate::from_der(&pem.contents);
-            let (_, certificate) =
-                parsed.map_err(|error| format!("failed to parse a PEM certificate: {error}"))?;
+            let (_, certificate) = parsed.map_err(|_| CallError::Failed)?;
             of_info(certificate.public_key())
         }
         "PUBLIC KEY" => {
             let parsed = SubjectPublicKeyInfo::from_der(&pem.contents);
-            let (_, info) = parsed.map_err(|error| format!("failed to parse a PEM public key: {error}"))?;
+            let (_, info) = parsed.map_err(|_| CallError::Failed)?;
             of_info(&info)
         }
-        _ => return Err("failed to extract a Key from the PEM certificate".to_owned()),
+        _ => return Err(CallError::Failed),
     };
     Ok(vec![Key { id: None, algorithm: None, material }])
 }
@@ -78,18 +76,17 @@ fn unsigned(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn json_keys(text: &str) -> Result<Vec<Key>, CallError> {
-    let unreadable = || "failed to parse a JWK key (set)".to_owned();
-    let document = Value::from_json_str(text).map_err(|_| unreadable())?;
+    let document = Value::from_json_str(text).map_err(|_| CallError::Failed)?;
     let list = match field(&document, "keys") {
         Some(Value::Array(keys)) => keys.to_vec(),
-        Some(_) => return Err(unreadable()),
+        Some(_) => return Err(CallError::Failed),
         None => vec![document],
     };
     let mut keys = Vec::new();
     for jwk in &list {
         let text =
             |name| field(jwk, name).and_then(|value| value.as_string().ok()).map(|text| text.to_string());
-        let material = of_jwk(jwk).ok_or_else(unreadable)?;
+        let material = of_jwk(jwk).ok_or(CallError::Failed)?;
         let algorithm = match text("alg").as_deref() {
             None | Some("") => None,
             Some(name) => match Algorithm::named(name) {

@@ -22,7 +22,7 @@ pub(in crate::builtin) fn encode_sign(args: &[&Value]) -> Outcome {
     match texts.as_deref() {
         Ok([header, payload, key]) => token(header, payload, key).into(),
         Ok(_) => Outcome::Undefined,
-        Err(error) => Outcome::Error(error.clone()),
+        Err(error) => Outcome::Error(*error),
     }
 }
 
@@ -36,18 +36,17 @@ pub(in crate::builtin) fn encode_sign_raw(args: &[&Value]) -> Outcome {
 }
 
 fn token(header: &str, payload: &str, key: &str) -> Result<Value, CallError> {
-    let parsed = Value::from_json_str(header).map_err(|error| format!("headers: {error}"))?;
+    let parsed = Value::from_json_str(header).map_err(|_| CallError::Failed)?;
     let text = |name| field(&parsed, name).and_then(|value| value.as_string().ok());
-    let name = text("alg").ok_or("missing or invalid 'alg' header")?;
-    let algorithm = Algorithm::named(name).ok_or_else(|| format!("unknown JWS algorithm: {name}"))?;
+    let name = text("alg").ok_or(CallError::Failed)?;
+    let algorithm = Algorithm::named(name).ok_or(CallError::Failed)?;
     if text("typ").is_none_or(|kind| **kind == *"JWT") && Value::from_json_str(payload).is_err() {
-        return Err("type is JWT but payload is not JSON".to_owned());
+        return Err(CallError::Failed);
     }
-    let key = Value::from_json_str(key).map_err(|_| "failed to parse a JWK key".to_owned())?;
+    let key = Value::from_json_str(key).map_err(|_| CallError::Failed)?;
     let encode = |text: &str| BASE64URL_NOPAD.encode(text.as_bytes());
     let signed = format!("{}.{}", encode(header), encode(payload));
-    let signature =
-        signature_of(signed.as_bytes(), algorithm, &key).ok_or("the key does not fit the algorithm")?;
+    let signature = signature_of(signed.as_bytes(), algorithm, &key).ok_or(CallError::Failed)?;
     Ok(Value::from(format!("{signed}.{}", BASE64URL_NOPAD.encode(&signature))))
 }
 

@@ -8,7 +8,7 @@ use go_compat::yaml::{self, ComposeOptions, Kind, Node, Resolved, Scalar, Versio
 
 use crate::value::{Array, Number, Object, Value};
 
-use crate::builtin::operand::{CallError, EXCESS};
+use crate::builtin::operand::CallError;
 
 /// Deeper values are a risk to the stack of the code that walks them.
 const OPTIONS: ComposeOptions = ComposeOptions { version: Version::V3, max_depth: 500 };
@@ -16,8 +16,8 @@ const OPTIONS: ComposeOptions = ComposeOptions { version: Version::V3, max_depth
 /// Returns the first document of a string whose other documents are well-formed.
 pub(super) fn first_document(text: &str) -> Result<Value, CallError> {
     let documents = yaml::documents(text, &OPTIONS).map_err(|error| match error {
-        yaml::Error::TooLarge { .. } => EXCESS.to_owned(),
-        error => format!("yaml: {error}"),
+        yaml::Error::TooLarge { .. } => CallError::Excess,
+        _ => CallError::Failed,
     })?;
     documents.first().map_or(Ok(Value::Null), |node| value(node, &mut Shared::new()))
 }
@@ -47,7 +47,7 @@ fn value(node: &Node, shared: &mut Shared) -> Result<Value, CallError> {
             Ok(fields.collect::<Result<Object, CallError>>()?.into_value())
         }
         Kind::Scalar(scalar) => of_scalar(scalar),
-        _ => Err("yaml: unknown kind of node".to_owned()),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -74,7 +74,7 @@ fn collect<'n>(pairs: &'n [(Node, Node)], fields: &mut BTreeMap<String, &'n Node
 fn merge<'n>(node: &'n Node, fields: &mut BTreeMap<String, &'n Node>) -> Result<(), CallError> {
     match &node.target().kind {
         Kind::Mapping(pairs) => collect(pairs, fields),
-        _ => Err("yaml: map merge requires map or sequence of maps as the value".to_owned()),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -92,7 +92,7 @@ fn key_text(key: &Node) -> Result<String, CallError> {
         Some(Resolved::Int(whole)) => whole.to_string(),
         Some(Resolved::Float(float)) => float_key(float),
         Some(Resolved::Merge) => "<<".to_owned(),
-        _ => return Err("yaml: unsupported map key".to_owned()),
+        _ => return Err(CallError::Failed),
     })
 }
 
@@ -112,12 +112,12 @@ fn of_scalar(scalar: &Scalar) -> Result<Value, CallError> {
         Resolved::Bool(word) => Value::Bool(word),
         Resolved::Int(whole) => Value::Number(Number::from(whole)),
         Resolved::Float(float) => {
-            let text = strconv::format_json(float).ok_or("json: unsupported value")?;
+            let text = strconv::format_json(float).ok_or(CallError::Failed)?;
             Value::Number(Number::spelled(&text))
         }
         Resolved::String(text) | Resolved::Timestamp(text) => Value::from(text.as_str()),
         Resolved::Merge => Value::from("<<"),
-        _ => return Err("yaml: a value is not what its tag says".to_owned()),
+        _ => return Err(CallError::Failed),
     })
 }
 

@@ -107,7 +107,7 @@ impl Writer {
             self.entry(position == 0, indent, place);
             // A key of several lines is not allowed where the encoder reads it.
             let name = reread(name).ok().filter(|read| !name.contains('\u{85}') || read == name);
-            let name = name.ok_or("yaml: did not find expected ',' or '}'")?;
+            let name = name.ok_or(CallError::Failed)?;
             if name.chars().any(is_break) || name.len() > LONGEST_SIMPLE_KEY {
                 self.out.push_str("? ");
                 self.text(&name, indent.saturating_add(2), false);
@@ -205,7 +205,7 @@ fn reread(text: &str) -> Result<Cow<'_, str>, CallError> {
     }
     match read::first_document(&marshalled(&Value::from(text))?)? {
         Value::String(text) => Ok(Cow::Owned(text.to_string())),
-        _ => Err("yaml: the text is not readable".to_owned()),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -213,7 +213,7 @@ fn reread(text: &str) -> Result<Cow<'_, str>, CallError> {
 fn number_text(number: &Number) -> Result<String, CallError> {
     let text = number.text();
     if !number.is_json() {
-        return Err(format!("json: invalid number literal {text}"));
+        return Err(CallError::Failed);
     }
     match plain(&text, Words::Yaml12) {
         Resolved::Int(whole) => Ok(whole.to_string()),

@@ -2,6 +2,7 @@
 
 use crate::value::Value;
 
+use crate::builtin::is_scalar;
 use crate::diagnostic::Pos;
 use crate::ir::{Action, Kind, Node, Operand, Reference, Root, Statement};
 
@@ -219,8 +220,4 @@ impl Checker<'_> {
             }
         }
     }
-}
-
-const fn is_scalar(value: &Value) -> bool {
-    !matches!(value, Value::Array(_) | Value::Set(_) | Value::Object(_))
 }

@@ -25,7 +25,7 @@ pub(super) fn ascii(bytes: &[u8]) -> Result<String, CallError> {
     if bytes.is_ascii() {
         return Ok(bytes.iter().map(|byte| char::from(*byte)).collect());
     }
-    Err("x509: a name is malformed".to_owned())
+    Err(CallError::Failed)
 }
 
 /// Returns an address as Go writes it; one of version 4 is one however it is held.
@@ -56,12 +56,12 @@ impl Alternatives {
                 0x86 => {
                     let uri = Url::parse(&ascii(name.content)?)?;
                     if !uri.host.is_empty() && !is_domain(&uri.host, false) {
-                        return Err("x509: cannot parse URI: invalid domain".to_owned());
+                        return Err(CallError::Failed);
                     }
                     found.uris.push(uri);
                 }
                 0x87 if matches!(name.content.len(), 4 | 16) => found.addresses.push(name.content.to_vec()),
-                0x87 => return Err("x509: cannot parse IP address".to_owned()),
+                0x87 => return Err(CallError::Failed),
                 _ => {}
             }
         }

@@ -33,10 +33,6 @@ pub(in super::super) struct Certificate {
     fields: Object,
 }
 
-fn malformed(part: &str) -> CallError {
-    format!("x509: malformed {part}")
-}
-
 impl Certificate {
     /// Returns all the certificates that are one after the other in some bytes.
     pub(super) fn read_all(bytes: &[u8]) -> Result<Vec<Self>, CallError> {
@@ -61,7 +57,7 @@ impl Certificate {
         let raw_key = body.element(der::SEQUENCE)?.raw;
         let info = SubjectKey::read(Reader(raw_key).read(der::SEQUENCE)?)?;
         let extensions = Extensions::of(extensions(version, &mut body)?)?;
-        let signature = input.bits().as_ref().map(Bits::right_aligned).map_err(|_| malformed("signature"))?;
+        let signature = input.bits().as_ref().map(Bits::right_aligned).map_err(|_| CallError::Failed)?;
         let mut fields = vec![
             ("Raw", base64(raw)),
             ("RawTBSCertificate", base64(signed)),
@@ -111,7 +107,7 @@ impl Certificate {
 fn alone(raw: &[u8]) -> Result<Reader<'_>, CallError> {
     let mut outer = Reader(raw);
     let content = outer.read(der::SEQUENCE)?;
-    if outer.is_empty() { Ok(content) } else { Err("x509: trailing data".to_owned()) }
+    if outer.is_empty() { Ok(content) } else { Err(CallError::Failed) }
 }
 
 /// Returns a name, and its bytes.
@@ -122,14 +118,14 @@ fn name<'d>(body: &mut Reader<'d>) -> Result<(&'d [u8], Name), CallError> {
 
 fn serial(body: &mut Reader<'_>) -> Result<BigInt, CallError> {
     let serial = body.integer()?;
-    if serial.sign() == Sign::Minus { Err("x509: negative serial number".to_owned()) } else { Ok(serial) }
+    if serial.sign() == Sign::Minus { Err(CallError::Failed) } else { Ok(serial) }
 }
 
 /// Returns the algorithm of the signature, which stands inside and outside of what is signed.
 fn algorithm(body: &mut Reader<'_>, input: &mut Reader<'_>) -> Result<Algorithm, CallError> {
     let inner = body.read(der::SEQUENCE)?;
     if inner.0 != input.read(der::SEQUENCE)?.0 {
-        return Err("x509: inner and outer signature algorithm identifiers don't match".to_owned());
+        return Err(CallError::Failed);
     }
     Algorithm::read(inner)
 }
@@ -139,7 +135,7 @@ fn version(body: &mut Reader<'_>) -> Result<i64, CallError> {
         Some(mut wrapped) => {
             let version = wrapped.small(der::INTEGER)?;
             if !wrapped.is_empty() {
-                return Err(malformed("version"));
+                return Err(CallError::Failed);
             }
             version
         }
@@ -147,7 +143,7 @@ fn version(body: &mut Reader<'_>) -> Result<i64, CallError> {
     };
     match version {
         0..=2 => Ok(version.saturating_add(1)),
-        _ => Err("x509: invalid version".to_owned()),
+        _ => Err(CallError::Failed),
     }
 }
 
@@ -164,7 +160,7 @@ fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'
     while !list.is_empty() {
         let extension = Extension::read(list.read(der::SEQUENCE)?)?;
         if !seen.insert(extension.id.clone()) {
-            return Err("x509: certificate contains duplicate extension".to_owned());
+            return Err(CallError::Failed);
         }
         found.push(extension);
     }

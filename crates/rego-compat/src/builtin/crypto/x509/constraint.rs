@@ -27,21 +27,17 @@ pub(super) struct Constraints {
     pub(super) excluded: Subtrees,
 }
 
-fn invalid() -> CallError {
-    "x509: invalid NameConstraints extension".to_owned()
-}
-
 impl Constraints {
     /// Returns the constraints, and whether all kinds of names in them are known.
     pub(super) fn read(mut value: Reader<'_>, critical: bool) -> Result<(Self, bool), CallError> {
         let mut top = value.read(der::SEQUENCE)?;
         let (permitted, excluded) = (top.optional(der::wrapped(0))?, top.optional(der::wrapped(1))?);
         if !value.is_empty() || !top.is_empty() {
-            return Err(invalid());
+            return Err(CallError::Failed);
         }
         let bytes = |tree: Option<Reader<'_>>| tree.is_some_and(|tree| !tree.is_empty());
         if !bytes(permitted) && !bytes(excluded) {
-            return Err("x509: empty name constraints extension".to_owned());
+            return Err(CallError::Failed);
         }
         let read = |tree: Option<Reader<'_>>| Subtrees::read(tree.unwrap_or(Reader(&[])));
         let ((permitted, known), (excluded, also_known)) = (read(permitted)?, read(excluded)?);
@@ -75,12 +71,12 @@ impl Subtrees {
                         is_domain(base.content, true)
                     };
                     if !valid {
-                        return Err(invalid());
+                        return Err(CallError::Failed);
                     }
                     found.mailboxes.push(text);
                 }
                 0x82 => found.hosts.push(domain(base.content)?),
-                0x86 if ascii(base.content)?.parse::<IpAddr>().is_ok() => return Err(invalid()),
+                0x86 if ascii(base.content)?.parse::<IpAddr>().is_ok() => return Err(CallError::Failed),
                 0x86 => found.domains.push(domain(base.content)?),
                 0x87 => found.networks.push(network(base.content)?),
                 _ => known = false,
@@ -106,17 +102,17 @@ impl Subtrees {
 
 fn domain(bytes: &[u8]) -> Result<String, CallError> {
     let text = ascii(bytes)?;
-    if is_domain(bytes, true) { Ok(text) } else { Err(invalid()) }
+    if is_domain(bytes, true) { Ok(text) } else { Err(CallError::Failed) }
 }
 
 /// Returns an address and a mask, which is ones and then zeros.
 fn network(bytes: &[u8]) -> Result<(Vec<u8>, Vec<u8>), CallError> {
-    let (ip, mask) = bytes.split_at_checked(bytes.len() / 2).ok_or_else(invalid)?;
+    let (ip, mask) = bytes.split_at_checked(bytes.len() / 2).ok_or(CallError::Failed)?;
     let mut rest = mask.iter().skip_while(|byte| **byte == 0xff);
     let edge =
         rest.next().is_none_or(|byte| byte.leading_ones().saturating_add(byte.trailing_zeros().min(8)) == 8);
     if !matches!(bytes.len(), 8 | 32) || !edge || rest.any(|byte| *byte != 0) {
-        return Err(invalid());
+        return Err(CallError::Failed);
     }
     Ok((ip.to_vec(), mask.to_vec()))
 }

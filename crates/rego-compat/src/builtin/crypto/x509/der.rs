@@ -42,21 +42,17 @@ pub(super) struct Bits<'d> {
     padding: u8,
 }
 
-fn malformed() -> CallError {
-    "x509: malformed certificate".to_owned()
-}
-
 impl<'d> Reader<'d> {
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     pub(super) fn any(&mut self) -> Result<Element<'d>, CallError> {
-        let (length, header) = self.header().ok_or_else(malformed)?;
-        let total = length.checked_add(header).ok_or_else(malformed)?;
-        let (raw, rest) = self.0.split_at_checked(total).ok_or_else(malformed)?;
+        let (length, header) = self.header().ok_or(CallError::Failed)?;
+        let total = length.checked_add(header).ok_or(CallError::Failed)?;
+        let (raw, rest) = self.0.split_at_checked(total).ok_or(CallError::Failed)?;
         self.0 = rest;
-        let tag = raw.first().copied().ok_or_else(malformed)?;
+        let tag = raw.first().copied().ok_or(CallError::Failed)?;
         Ok(Element { tag, content: raw.get(header..).unwrap_or_default(), raw })
     }
 
@@ -78,7 +74,7 @@ impl<'d> Reader<'d> {
 
     pub(super) fn element(&mut self, tag: u8) -> Result<Element<'d>, CallError> {
         let element = self.any()?;
-        if element.tag == tag { Ok(element) } else { Err(malformed()) }
+        if element.tag == tag { Ok(element) } else { Err(CallError::Failed) }
     }
 
     pub(super) fn read(&mut self, tag: u8) -> Result<Self, CallError> {
@@ -97,14 +93,14 @@ impl<'d> Reader<'d> {
     /// wraps anything else, and does not compare the lengths of both.
     pub(super) fn enters(&mut self, tag: u8, inside: u8) -> Result<bool, CallError> {
         let Some(first) = self.0.first().filter(|first| **first & 0x1f != 0x1f) else { return Ok(false) };
-        let (length, header) = self.header().ok_or_else(malformed)?;
+        let (length, header) = self.header().ok_or(CallError::Failed)?;
         if *first != tag {
             return Ok(false);
         }
         let content = Self(self.0.get(header..).unwrap_or_default());
         let long_tag = content.0.first().is_some_and(|first| first & 0x1f == 0x1f);
         if length == 0 || (content.header().is_none() && !long_tag) {
-            return Err(malformed());
+            return Err(CallError::Failed);
         }
         let enters = content.peeks(inside);
         if enters {
@@ -117,7 +113,7 @@ impl<'d> Reader<'d> {
         match self.read(BOOLEAN)?.0 {
             [0] => Ok(false),
             [0xff] => Ok(true),
-            _ => Err(malformed()),
+            _ => Err(CallError::Failed),
         }
     }
 
@@ -128,29 +124,29 @@ impl<'d> Reader<'d> {
     pub(super) fn integer_of(&mut self, tag: u8) -> Result<BigInt, CallError> {
         let bytes = self.read(tag)?.0;
         match bytes {
-            [] => Err(malformed()),
-            [0, second, ..] if *second < 0x80 => Err(malformed()),
-            [0xff, second, ..] if *second >= 0x80 => Err(malformed()),
+            [] => Err(CallError::Failed),
+            [0, second, ..] if *second < 0x80 => Err(CallError::Failed),
+            [0xff, second, ..] if *second >= 0x80 => Err(CallError::Failed),
             bytes => Ok(BigInt::from_signed_bytes_be(bytes)),
         }
     }
 
     pub(super) fn small(&mut self, tag: u8) -> Result<i64, CallError> {
-        i64::try_from(self.integer_of(tag)?).map_err(|_| malformed())
+        i64::try_from(self.integer_of(tag)?).map_err(|_| CallError::Failed)
     }
 
     pub(super) fn bits(&mut self) -> Result<Bits<'d>, CallError> {
         let content = self.read(BIT_STRING)?.0;
-        let (padding, bytes) = content.split_first().ok_or_else(malformed)?;
+        let (padding, bytes) = content.split_first().ok_or(CallError::Failed)?;
         let filled = bytes.last().is_none_or(|last| last.trailing_zeros() >= u32::from(*padding));
         if *padding > 7 || (bytes.is_empty() && *padding != 0) || !filled {
-            return Err(malformed());
+            return Err(CallError::Failed);
         }
         Ok(Bits { bytes, padding: *padding })
     }
 
     pub(super) fn identifier(&mut self) -> Result<Vec<u32>, CallError> {
-        identifier(self.read(OBJECT_IDENTIFIER)?.0).ok_or_else(malformed)
+        identifier(self.read(OBJECT_IDENTIFIER)?.0).ok_or(CallError::Failed)
     }
 }
 

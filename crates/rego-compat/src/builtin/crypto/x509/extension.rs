@@ -39,11 +39,7 @@ impl<'d> Extension<'d> {
     }
 
     fn must_not_be_critical(&self) -> Result<(), CallError> {
-        if self.critical {
-            Err("x509: an extension is incorrectly marked critical".to_owned())
-        } else {
-            Ok(())
-        }
+        if self.critical { Err(CallError::Failed) } else { Ok(()) }
     }
 }
 
@@ -224,7 +220,7 @@ fn basic(mut value: Reader<'_>) -> Result<(bool, i64), CallError> {
     let authority = list.peeks(der::BOOLEAN) && list.boolean()?;
     let length =
         if list.peeks(der::INTEGER) { list.small(der::INTEGER)? } else { return Ok((authority, -1)) };
-    if length < 0 { Err("x509: invalid basic constraints".to_owned()) } else { Ok((authority, length)) }
+    if length < 0 { Err(CallError::Failed) } else { Ok((authority, length)) }
 }
 
 fn revocations(mut value: Reader<'_>) -> Result<Vec<String>, CallError> {
@@ -245,7 +241,7 @@ fn policies(mut value: Reader<'_>) -> Result<Vec<Vec<u8>>, CallError> {
     while !list.is_empty() {
         let policy = list.read(der::SEQUENCE)?.read(der::OBJECT_IDENTIFIER)?.0;
         if !seen.insert(policy) || !is_identifier(policy) {
-            return Err("x509: invalid certificate policies".to_owned());
+            return Err(CallError::Failed);
         }
         found.push(policy.to_vec());
     }

@@ -109,7 +109,7 @@ fn text(tag: u8, content: &[u8]) -> Result<String, CallError> {
         0x12 => ascii(|byte| byte.is_ascii_digit() || *byte == b' '),
         _ => None,
     };
-    text.ok_or_else(|| "x509: invalid RDNSequence: invalid attribute value".to_owned())
+    text.ok_or(CallError::Failed)
 }
 
 /// Reads a BMPString: two bytes for each character, without surrogate pairs.

@@ -43,17 +43,13 @@ pub(super) struct Rsa {
 /// The modulus beyond which a key is not looked at: checking it takes too long.
 const MOST_BITS: u64 = 8_192;
 
-fn invalid() -> CallError {
-    "x509: failed to parse private key".to_owned()
-}
-
 impl PrivateKey {
     /// Reads `RSA PRIVATE KEY` (PKCS #1).
     pub(super) fn pkcs1(raw: &[u8]) -> Result<Self, CallError> {
         let mut outer = Reader(raw);
         let mut list = outer.read(der::SEQUENCE)?;
         if !outer.is_empty() || list.small(der::INTEGER)? > 1 {
-            return Err(invalid());
+            return Err(CallError::Failed);
         }
         let (modulus, exponent, secret) = (list.integer()?, list.integer()?, list.integer()?);
         let mut primes = vec![list.integer()?, list.integer()?];
@@ -67,7 +63,7 @@ impl PrivateKey {
         }
         Rsa::checked(modulus, exponent, secret, primes, &given)
             .map(|key| Self::Rsa(Box::new(key)))
-            .ok_or_else(invalid)
+            .ok_or(CallError::Failed)
     }
 
     /// Reads `PRIVATE KEY` (PKCS #8).
@@ -83,14 +79,14 @@ impl PrivateKey {
             [1, 2, 840, 10_045, 2, 1] => Self::elliptic(inner, Reader(parameters).identifier().ok()),
             [1, 3, 101, 112] if parameters.is_empty() => {
                 let seed = Reader(inner).read(der::OCTET_STRING)?.0;
-                let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| invalid())?;
+                let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| CallError::Failed)?;
                 Ok(Self::Edwards { seed: seed.to_vec(), point: pair.public_key().as_ref().to_vec() })
             }
             [1, 3, 101, 110] if parameters.is_empty() => {
                 let secret = Reader(inner).read(der::OCTET_STRING)?.0;
-                if secret.len() == 32 { Ok(Self::Montgomery) } else { Err(invalid()) }
+                if secret.len() == 32 { Ok(Self::Montgomery) } else { Err(CallError::Failed) }
             }
-            _ => Err(invalid()),
+            _ => Err(CallError::Failed),
         }
     }
 
@@ -102,7 +98,7 @@ impl PrivateKey {
     fn elliptic(raw: &[u8], named: Option<Vec<u32>>) -> Result<Self, CallError> {
         let mut list = Reader(raw).read(der::SEQUENCE)?;
         if list.small(der::INTEGER)? != 1 {
-            return Err(invalid());
+            return Err(CallError::Failed);
         }
         let bytes = list.read(der::OCTET_STRING)?.0;
         let own =
@@ -110,13 +106,13 @@ impl PrivateKey {
         if list.enters(der::wrapped(1), der::BIT_STRING)? {
             list.bits()?;
         }
-        let curve = named.or(own).and_then(|identifier| Curve::of(&identifier)).ok_or_else(invalid)?;
+        let curve = named.or(own).and_then(|identifier| Curve::of(&identifier)).ok_or(CallError::Failed)?;
         // Zeros in front may be too many, or missing.
         let significant = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
         let significant = bytes.get(significant..).unwrap_or_default();
-        let zeros = curve.width().checked_sub(significant.len()).ok_or_else(invalid)?;
+        let zeros = curve.width().checked_sub(significant.len()).ok_or(CallError::Failed)?;
         let secret: Vec<u8> = std::iter::repeat_n(0, zeros).chain(significant.iter().copied()).collect();
-        let point = curve.public(&secret).ok_or_else(invalid)?;
+        let point = curve.public(&secret).ok_or(CallError::Failed)?;
         Ok(Self::Elliptic { curve, secret, point })
     }
 
@@ -156,7 +152,7 @@ impl PrivateKey {
         let fields = match self {
             Self::Rsa(key) => key.web_fields(),
             Self::Elliptic { curve, secret, point } => {
-                let name = curve.web_name().ok_or("unknown elliptic curve")?;
+                let name = curve.web_name().ok_or(CallError::Failed)?;
                 let (x, y) = coordinates(point);
                 let (x, y, d) = (text(x), text(y), text(secret));
                 vec![("kty", "EC".to_owned()), ("crv", name.to_owned()), ("x", x), ("y", y), ("d", d)]
@@ -165,7 +161,7 @@ impl PrivateKey {
                 let (kind, curve) = ("OKP".to_owned(), "Ed25519".to_owned());
                 vec![("kty", kind), ("crv", curve), ("x", text(point)), ("d", text(seed))]
             }
-            Self::Montgomery => return Err("keys for agreement are not supported".to_owned()),
+            Self::Montgomery => return Err(CallError::Failed),
         };
         Ok(fields
             .into_iter()

@@ -45,7 +45,7 @@ impl SubjectKey {
             [1, 2, 840, 10_040, 4, 1] => (2, dsa(parameters, &bits)?),
             [1, 2, 840, 10_045, 2, 1] => (3, elliptic(parameters, bits)?),
             [1, 3, 101, 112] if parameters.is_empty() && bits.len() == 32 => (4, PublicKey::Edwards(bits)),
-            [1, 3, 101, 112] => return Err("x509: wrong Ed25519 public key".to_owned()),
+            [1, 3, 101, 112] => return Err(CallError::Failed),
             _ => (0, PublicKey::Unknown),
         };
         Ok(Self { algorithm, key })
@@ -54,13 +54,13 @@ impl SubjectKey {
 
 fn rsa(parameters: &[u8], bits: &[u8]) -> Result<PublicKey, CallError> {
     if parameters != [5, 0] {
-        return Err("x509: RSA key missing NULL parameters".to_owned());
+        return Err(CallError::Failed);
     }
     let mut key = Reader(bits).read(der::SEQUENCE)?;
     let (modulus, exponent) = (key.integer()?, key.integer()?);
     let fits = i64::try_from(&exponent).is_ok();
     if modulus.sign() != Sign::Plus || exponent.sign() != Sign::Plus || !fits {
-        return Err("x509: RSA key is not a positive number".to_owned());
+        return Err(CallError::Failed);
     }
     Ok(PublicKey::Rsa { modulus, exponent })
 }
@@ -70,15 +70,15 @@ fn dsa(parameters: &[u8], bits: &[u8]) -> Result<PublicKey, CallError> {
     let mut read = Reader(parameters).read(der::SEQUENCE)?;
     let parameters = [read.integer()?, read.integer()?, read.integer()?];
     if parameters.iter().chain([&key]).any(|number| number.sign() != Sign::Plus) {
-        return Err("x509: zero or negative DSA parameter".to_owned());
+        return Err(CallError::Failed);
     }
     Ok(PublicKey::Dsa { parameters, key })
 }
 
 fn elliptic(parameters: &[u8], point: Vec<u8>) -> Result<PublicKey, CallError> {
-    let curve = Curve::of(&Reader(parameters).identifier()?).ok_or("x509: unsupported elliptic curve")?;
+    let curve = Curve::of(&Reader(parameters).identifier()?).ok_or(CallError::Failed)?;
     if !curve.has(&point) {
-        return Err("x509: the point is not on its curve".to_owned());
+        return Err(CallError::Failed);
     }
     Ok(PublicKey::Elliptic(curve, point))
 }

@@ -21,7 +21,7 @@ pub(super) fn read(raw: &[u8]) -> Result<Value, CallError> {
     let mut outer = Reader(raw);
     let mut input = outer.read(der::SEQUENCE)?;
     if !outer.is_empty() {
-        return Err("asn1: syntax error: trailing data".to_owned());
+        return Err(CallError::Failed);
     }
     let signed = input.element(der::SEQUENCE)?.raw;
     let mut body = Reader(signed).read(der::SEQUENCE)?;
@@ -92,7 +92,7 @@ fn requested(mut attributes: Reader<'_>) -> Result<Vec<Extension<'_>>, CallError
         while !list.is_empty() {
             let extension = Extension::read(list.read(der::SEQUENCE)?)?;
             if !seen.insert(extension.id.clone()) {
-                return Err("x509: certificate request contains duplicate requested extensions".to_owned());
+                return Err(CallError::Failed);
             }
             found.push(extension);
         }
@@ -106,7 +106,7 @@ fn values_of(mut raw: Reader<'_>) -> Result<Reader<'_>, CallError> {
     let kind = pair.identifier()?;
     let values = pair.read(der::SET)?;
     if kind != EXTENSION_REQUEST || values.is_empty() {
-        return Err("no extensions are asked for".to_owned());
+        return Err(CallError::Failed);
     }
     Ok(values)
 }

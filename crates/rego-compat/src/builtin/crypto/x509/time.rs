@@ -9,17 +9,16 @@ use crate::builtin::operand::CallError;
 
 /// Returns the seconds since 1970, and the seconds that the clock it is given by is ahead of UTC.
 pub(super) fn moment(reader: &mut Reader<'_>) -> Result<(i64, i64), CallError> {
-    let unreadable = || "x509: malformed time".to_owned();
-    let text = |content: &[u8]| String::from_utf8(content.to_vec()).map_err(|_| unreadable());
+    let text = |content: &[u8]| String::from_utf8(content.to_vec()).map_err(|_| CallError::Failed);
     if reader.peeks(der::UTC_TIME) {
         let text = text(reader.read(der::UTC_TIME)?.0)?;
         return exactly("060102150405Z0700", &text)
             .or_else(|| exactly("0601021504Z0700", &text))
             .map(|(seconds, offset)| (of_last_century(seconds, offset), offset))
-            .ok_or_else(unreadable);
+            .ok_or(CallError::Failed);
     }
     let text = text(reader.read(der::GENERALIZED_TIME)?.0)?;
-    exactly("20060102150405Z0700", &text).ok_or_else(unreadable)
+    exactly("20060102150405Z0700", &text).ok_or(CallError::Failed)
 }
 
 /// Returns the seconds since 1970, and the offset, of a string that is exactly what the layout makes of them.

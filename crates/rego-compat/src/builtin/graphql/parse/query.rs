@@ -63,7 +63,7 @@ impl Parser<'_> {
     }
 
     fn fragment_name(&mut self) -> Result<String, Error> {
-        if self.says("on") { Err(Error::Invalid) } else { self.name() }
+        if self.is_word("on") { Err(Error::Invalid) } else { self.name() }
     }
 
     fn variables(&mut self) -> Result<Vec<Variable>, Error> {
@@ -109,12 +109,12 @@ impl Parser<'_> {
     fn spread(&mut self) -> Result<Selection, Error> {
         let comment = self.comment.clone();
         self.next();
-        if self.is_name() && !self.says("on") {
+        if self.is_name() && !self.is_word("on") {
             let name = self.fragment_name()?;
             return Ok(Selection::Spread(Spread { name, directives: self.directives(false)?, comment }));
         }
         let mut condition = String::new();
-        if self.says("on") {
+        if self.is_word("on") {
             self.next();
             condition = self.name()?;
         }

@@ -101,7 +101,7 @@ impl Parser<'_> {
         let after = self.comment.clone();
         self.keyword("extend")?;
         // A text that says the kind is refused behind its kind.
-        if self.says("schema") {
+        if self.is_word("schema") {
             let definition = SchemaDefinition { after, ..self.schema_definition(Description::default())? };
             if definition.directives.is_empty() && definition.operations.is_empty() {
                 return Err(Error::Invalid);
@@ -165,7 +165,7 @@ impl Parser<'_> {
 
     fn interfaces(&mut self) -> Result<Vec<String>, Error> {
         let mut names = Vec::new();
-        if self.says("implements") {
+        if self.is_word("implements") {
             self.next();
             self.skip('&');
             names.push(self.name()?);
@@ -229,7 +229,7 @@ impl Parser<'_> {
         self.expect('@')?;
         let name = self.name()?;
         let arguments = self.argument_definitions()?;
-        let repeatable = self.is_name() && self.says("repeatable");
+        let repeatable = self.is_name() && self.is_word("repeatable");
         if repeatable {
             self.next();
         }

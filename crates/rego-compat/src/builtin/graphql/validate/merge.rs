@@ -2,6 +2,13 @@
 //!
 //! Fields are compared within a list of selections and with those of the fragments spread there, and fragments with one
 //! another; pairs that were compared are not compared again.
+//!
+//! ```text
+//! { pet { name: nickname  ...F } }   fragment F on Dog { name }
+//!
+//! `name` is asked for as `nickname` and as `name`: refused. In `... on Dog { name: nickname } ... on Cat { name }` no
+//! object is both, so the two never meet, and only their types must agree.
+//! ```
 
 use std::collections::{HashMap, HashSet};
 
