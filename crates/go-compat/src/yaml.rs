@@ -36,11 +36,11 @@ pub struct ComposeOptions {
 pub enum Error {
     /// The syntax is wrong.
     Syntax {
-        /// The line of the mistake, from 1; 0 where it is not known.
+        /// The line of the error, from 1; 0 where it is not known.
         line: u64,
         /// The column in that line, in characters from 1; 0 where it is not known.
         column: u64,
-        /// The mistake.
+        /// The error, without its place.
         message: String,
     },
     /// An alias without its anchor.

@@ -1,6 +1,8 @@
 //! OPA's builtin functions: one table of their names, types, prices and code, and a file for each family of functions.
 //!
-//! The families have the names of OPA's files in `topdown/`. Nothing here knows about modules, rules or plans.
+//! The families have the names of OPA's files in `topdown/`, but for `graph` (`reachable.go`), `rego` (`parse.go`), `types`
+//! (`type.go`), `units` (`parse_bytes.go` and `parse_units.go`) and `yaml` (`encoding.go`). Nothing here knows about modules, rules
+//! or plans.
 
 mod aggregates;
 mod arithmetic;
@@ -48,12 +50,12 @@ pub(crate) mod yaml;
 use eval_budget::Limit;
 
 use crate::error::EvalError;
-use crate::meter::Meter;
+use crate::meter::{Meter, Now};
 use crate::value::Value;
 
-pub(crate) use comparison::pay;
+pub(crate) use comparison::{is_scalar, pay};
 pub use json::to_json;
-pub(crate) use outcome::Outcome;
+pub(crate) use outcome::{CallError, Outcome};
 pub(crate) use spec::Spec;
 
 /// A builtin function: a row of the table.
@@ -74,6 +76,8 @@ pub(crate) struct Builtin {
 enum Code {
     /// A function that is not interrupted: its price is paid before it runs.
     Priced(fn(&[&Value]) -> Outcome, price::Price),
+    /// The same, for a function that asks for the time of the evaluation.
+    Timed(fn(&[&Value], Now) -> Outcome, price::Price),
     /// A function that counts its cost while it runs.
     Metered(fn(&[&Value], &Meter) -> Answer),
     /// No code at run time, because the planner turns calls into something else: a relation, or a constant.
@@ -121,15 +125,26 @@ impl Builtin {
 
     /// Calls the function with arguments that all have values.
     pub(crate) fn call(&self, args: &[&Value], meter: &Meter) -> Answer {
-        let (run, price) = match self.code {
+        let outcome = match self.code {
             Code::Metered(run) => return run(args, meter),
-            Code::Priced(run, price) => (run, price),
+            Code::Priced(run, price) => {
+                price(args, meter)?;
+                run(args)
+            }
+            Code::Timed(run, price) => {
+                price(args, meter)?;
+                run(args, meter.now()?)
+            }
             Code::Planned | Code::Refused | Code::Absent(_) => return Err(self.has_no_code()),
         };
-        price(args, meter)?;
-        match run(args) {
-            Outcome::Value(Value::Undefined) | Outcome::Undefined | Outcome::Error(_) => Ok(None),
-            Outcome::Excess => Err(EvalError::Budget(Limit::Memory)),
+        match outcome {
+            Outcome::Value(Value::Undefined) | Outcome::Undefined | Outcome::Error(CallError::Failed) => {
+                Ok(None)
+            }
+            Outcome::Error(CallError::Excess) => Err(EvalError::Budget(Limit::Memory)),
+            Outcome::Error(CallError::Internal(reason)) => {
+                Err(EvalError::Internal(format!("{}: {reason}", self.name)))
+            }
             Outcome::Value(value) => {
                 meter.charge_value(&value)?;
                 Ok(Some(value))
@@ -236,7 +251,7 @@ mod tests {
                 Code::Planned | Code::Absent(_) => {
                     assert!(matches!(answer, Err(EvalError::Internal(_))), "{}: {answer:?}", builtin.name);
                 }
-                Code::Priced(..) | Code::Metered(_) => {}
+                Code::Priced(..) | Code::Timed(..) | Code::Metered(_) => {}
             }
         }
     }

@@ -45,11 +45,11 @@ impl fmt::Display for DuplicateKey {
 pub enum YamlError {
     /// The syntax is wrong.
     Syntax {
-        /// The line of the mistake, from 1; 0 where it is not known.
+        /// The line of the error, from 1; 0 where it is not known.
         line: u64,
         /// The column in that line, in characters from 1; 0 where it is not known.
         column: u64,
-        /// The mistake.
+        /// The error, without its place.
         message: String,
     },
     /// An alias without its anchor.
@@ -77,7 +77,7 @@ pub enum YamlError {
 impl std::error::Error for YamlError {}
 
 impl YamlError {
-    /// Returns the line and the column of the mistake, both from 1; a column of 0 stands for the whole line. `None`
+    /// Returns the line and the column of the error, both from 1; a column of 0 stands for the whole line. `None`
     /// where the line is not known.
     #[must_use]
     pub fn place(&self) -> Option<(u64, u64)> {
@@ -89,7 +89,7 @@ impl YamlError {
         }
     }
 
-    /// Returns the mistake without its place.
+    /// Returns the error without its place.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {

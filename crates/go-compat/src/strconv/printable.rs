@@ -1,6 +1,6 @@
 //! The characters that Go prints as themselves when it quotes: the ranges of `strconv.IsPrint` beyond ASCII.
 //!
-//! Facts, not code: enumerated by asking Go 1.26 (Unicode 15) about every code point. The conformance tests
+//! Enumerated by asking Go 1.26 (Unicode 15) about every code point. The conformance tests
 //! ask it again.
 
 /// Printable ranges, first and last included, ordered.

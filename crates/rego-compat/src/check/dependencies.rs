@@ -22,7 +22,7 @@ pub(crate) struct Dependencies {
 }
 
 impl Dependencies {
-    /// Follows every reference; those that lead to more rules than anybody can keep apart are reported.
+    /// Follows every reference; more than [`MOST_VISITS`] are reported.
     pub(super) fn of(book: &Rulebook, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut visits = MOST_VISITS;
         let edges = (0..book.groups.len()).map(|group| dependencies(book, group, &mut visits)).collect();

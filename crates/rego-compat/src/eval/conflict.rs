@@ -91,7 +91,7 @@ impl EvalContext<'_> {
             }
             self.recycle(frame);
         }
-        conflict(spot, if listed.values.len() < 2 { message } else { listed.told(&message) })
+        conflict(spot, if listed.values.len() < 2 { message } else { listed.text(&message) })
     }
 
     /// Returns the error, with all values that the definitions of the group give for these arguments.
@@ -106,7 +106,7 @@ impl EvalContext<'_> {
         let mut listed = Listed::default();
         // What else goes wrong is not what ended the evaluation.
         drop(self.list(group, args, candidates, &mut listed));
-        let message = if listed.values.len() < 2 { message } else { listed.told(&message) };
+        let message = if listed.values.len() < 2 { message } else { listed.text(&message) };
         EvalError::Conflict { file, line, column, message }
     }
 
@@ -173,7 +173,8 @@ impl Listed {
         !is_first
     }
 
-    fn told(mut self, message: &str) -> String {
+    /// Returns the message with the values and their places, a line for each.
+    fn text(mut self, message: &str) -> String {
         self.values.sort_by(|(a, _), (b, _)| a.cmp(b));
         let lines = self.values.iter().map(|(spot, value)| {
             format!("\n  {} at {}", shown(value), place(&spot.file, spot.line, spot.column))
@@ -198,7 +199,7 @@ mod tests {
     use crate::{Budget, Module, RegoVersion, Restrictions, Value, compile};
 
     /// Returns the text of the error with which `data.t.p` ends.
-    fn told(body: &str) -> String {
+    fn error_of(body: &str) -> String {
         let module = Module::parse("t.rego", &format!("package t\n{body}"), RegoVersion::V0).unwrap();
         let program = compile(&[module], "data.t.p", &Restrictions::default()).unwrap();
         let nothing = Value::new_object();
@@ -208,12 +209,12 @@ mod tests {
     #[test]
     fn every_value_is_listed_with_its_place() {
         assert_eq!(
-            told("p = 1 { true }\np = 2 { true }\np = 1 { true }\np = [3,\n 4] { true }"),
+            error_of("p = 1 { true }\np = 2 { true }\np = 1 { true }\np = [3,\n 4] { true }"),
             "t.rego:3: eval_conflict_error: rule data.t.p produced conflicting values:\n  1 at t.rego:2\n  \
              2 at t.rego:3\n  [3, 4] at t.rego:5"
         );
         assert_eq!(
-            told("p { f(1) }\nf(x) = \"a b\" { x }\nf(x) = y {\n y := [2, 3][_] }"),
+            error_of("p { f(1) }\nf(x) = \"a b\" { x }\nf(x) = y {\n y := [2, 3][_] }"),
             "t.rego:4: eval_conflict_error: function data.t.f produced conflicting values for the same inputs:\n  \
              \"a b\" at t.rego:3\n  2 at t.rego:4"
         );
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn no_more_than_ten_values_of_eighty_characters_are_listed() {
         let definitions: String = (1..=12).map(|n| format!("p = x {{ x := \"{n:x<90}\" }}\n")).collect();
-        let text = told(&definitions);
+        let text = error_of(&definitions);
         assert_eq!(text.lines().count(), 12);
         assert!(text.ends_with("\n  ..."), "{text}");
         assert!(text.contains(&format!("\n  \"2{}... at t.rego:3\n", "x".repeat(78))), "{text}");
@@ -231,15 +232,15 @@ mod tests {
     #[test]
     fn keys_are_at_odds_where_they_are_written() {
         assert_eq!(
-            told("p[x] = y {\n x := 1; y := [1, 2][_] }"),
+            error_of("p[x] = y {\n x := 1; y := [1, 2][_] }"),
             "t.rego:2: eval_conflict_error: object keys must be unique"
         );
         assert_eq!(
-            told("p = x {\n x := {\n  1: y | y := [1, 2][_] } }"),
+            error_of("p = x {\n x := {\n  1: y | y := [1, 2][_] } }"),
             "t.rego:4: eval_conflict_error: object keys must be unique"
         );
         assert_eq!(
-            told("p[\"a b\"] = y { y := [1, 2][_] }"),
+            error_of("p[\"a b\"] = y { y := [1, 2][_] }"),
             "t.rego:2: eval_conflict_error: rule data.t.p[\"a b\"] produced conflicting values:\n  1 at t.rego:2\n  \
              2 at t.rego:2"
         );

@@ -1,4 +1,7 @@
 //! Steps of a body, one after the other; where a step can hold in several ways, the rest runs for each.
+//!
+//! Worked example, with `{"items": [{"ok": true, "old": true}, {"ok": true}]}` as input: in `x := input.items[_]; x.ok; not x.old`,
+//! `Each` runs what is behind it for item 0, which ends at `Not`, and for item 1, for which `next` is called.
 
 use crate::value::Value;
 

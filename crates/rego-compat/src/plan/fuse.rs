@@ -2,6 +2,15 @@
 //! that is never read is not kept.
 //!
 //! Order and meaning stay: the value is computed at the same point, and where it has none, the body fails there.
+//!
+//! ```text
+//! startswith(input.name, "x")
+//!
+//! Let $0 = input.name               Test startswith(input.name, "x")
+//! Test startswith($0, "x")
+//!
+//! p := input.a; q := f(p); p > q    `p` is read twice, so its slot stays
+//! ```
 
 use super::{Collect, CollectKind, Each, Every, Expr, Hop, Override, Pattern, Replacement, SlotIndex, Step};
 

@@ -1,4 +1,11 @@
 //! Types of terms, and the types that follow from them for the variables in a term.
+//!
+//! ```text
+//! [x, "a"] = [1, y]       x: number, y: string
+//! {"k": v} = {"k": [1]}   v: array of a number
+//! [x, "a"] = [1, 2]       a type error: a string is never a number
+//! [x, y] = input.pair     x and y: any, as everything in `input`
+//! ```
 
 use crate::value::Value;
 

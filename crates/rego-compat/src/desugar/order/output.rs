@@ -1,4 +1,13 @@
 //! The variables that a statement gives values to, when those it needs have theirs.
+//!
+//! ```text
+//! statement              safe before   made safe
+//! x = input.a[i]                       i, x
+//! plus(i, 1, z)          i             z
+//! plus(i, 1, z)                        nothing: a call needs its arguments
+//! [x, y] = [1, z]        z             x, y
+//! not input.a[i]                       nothing: what is negated gives no values
+//! ```
 
 use crate::ir::{Action, Operand, Reference, Root, Statement};
 

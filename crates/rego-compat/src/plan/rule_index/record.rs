@@ -13,7 +13,7 @@ use super::{Place, PlaceRoot, Want};
 
 /// Returns what a definition needs; nothing where it prints, which must not be passed over.
 pub(super) fn needs(book: &Rulebook, rule: &Rule, branch: &Definition, table: &mut Table) -> Needs {
-    if branch.body.iter().any(tells) {
+    if branch.body.iter().any(calls_hook) {
         return Needs::default();
     }
     // The statistics are those of whole definitions: operands of `and` and `or` count into their own, which are dropped.
@@ -33,12 +33,13 @@ pub(super) fn needs(book: &Rulebook, rule: &Rule, branch: &Definition, table: &m
     needs
 }
 
-fn tells(statement: &Statement) -> bool {
+/// Returns true if a statement notifies the host of something, in whatever depth.
+fn calls_hook(statement: &Statement) -> bool {
     match &statement.action {
         Action::Call { callee: Callee::Hook(_), .. } => true,
-        Action::Every { body, .. } | Action::Not { body, .. } => body.iter().any(tells),
+        Action::Every { body, .. } | Action::Not { body, .. } => body.iter().any(calls_hook),
         Action::And(branches) | Action::Or(branches) => {
-            branches.iter().flat_map(|branch| &branch.body).any(tells)
+            branches.iter().flat_map(|branch| &branch.body).any(calls_hook)
         }
         Action::Call { .. } | Action::Term(_) | Action::Unify { .. } => false,
     }
