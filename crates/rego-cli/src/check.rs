@@ -69,7 +69,7 @@ pub(crate) fn run(args: &CheckArgs, streams: &mut Streams<'_>) -> io::Result<u8>
 
 fn wrong(args: &CheckArgs, selection: &Selection) -> (Vec<CommandError>, &'static str) {
     match Sources::load(&args.paths, args.language.version(), selection) {
-        Err(errors) => (errors, " during loading"),
+        Err(errors) => (errors.0, " during loading"),
         Ok(sources) => match Suite::compile(&sources.modules(), &restrictions()) {
             Ok(_) => (Vec::new(), ""),
             Err(diagnostics) => (command_error::of_diagnostics(&diagnostics, args.max_errors), ""),

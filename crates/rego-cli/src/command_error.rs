@@ -1,5 +1,7 @@
 //! The error of a command, in the two forms OPA prints it: a JSON list of errors, and lines for people.
 
+use std::fmt;
+
 use rego_compat::{Diagnostic, Diagnostics, EvalError, Limit};
 
 use crate::json;
@@ -16,6 +18,18 @@ pub(crate) struct CommandError {
     /// The advice on how to fix it.
     pub(crate) help: String,
     pub(crate) place: Option<Place>,
+}
+
+/// The errors of a command, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandErrors(pub(crate) Vec<CommandError>);
+
+impl std::error::Error for CommandErrors {}
+
+impl fmt::Display for CommandErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(for_people(&self.0, "").trim_end())
+    }
 }
 
 /// A position in a file. The file of a query is nameless.

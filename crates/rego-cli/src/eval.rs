@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use rego_compat::{EvalError, Externals, Query, QueryScope, Solution, Value, to_json};
 
-use crate::command_error::{self, CommandError, MAX_ERRORS};
+use crate::command_error::{self, CommandError, CommandErrors, MAX_ERRORS};
 use crate::source::{Selection, Sources, first_document, reason};
 use crate::unsupported::{Unsupported, UnsupportedByEval, message};
 use crate::{Language, Streams, budget, duration, json, restrictions, table};
@@ -86,11 +86,17 @@ pub enum Format {
 }
 
 /// The reason why the query was not evaluated.
-enum Failure {
+enum EvalCommandError {
     /// Printed in the format that was asked for.
-    Problems(Vec<CommandError>),
+    Listed(CommandErrors),
     /// Printed as it is, as OPA does when it cannot begin.
     Message(String),
+}
+
+impl EvalCommandError {
+    const fn listed(errors: Vec<CommandError>) -> Self {
+        Self::Listed(CommandErrors(errors))
+    }
 }
 
 /// Runs the command; returns 0 for an answer, 1 under `--fail` and `--fail-defined`, 2 for errors.
@@ -105,11 +111,11 @@ pub(crate) fn run(args: &EvalArgs, streams: &mut Streams<'_>) -> io::Result<u8> 
             let unwanted = if solutions.is_empty() { args.fail } else { args.fail_defined };
             u8::from(unwanted)
         }
-        Err(Failure::Message(text)) => {
+        Err(EvalCommandError::Message(text)) => {
             writeln!(streams.err, "{text}")?;
             2
         }
-        Err(Failure::Problems(errors)) => {
+        Err(EvalCommandError::Listed(CommandErrors(errors))) => {
             match args.format {
                 Format::Json => streams.out.write_all(command_error::to_json(&errors).as_bytes())?,
                 Format::Discard => {
@@ -123,33 +129,36 @@ pub(crate) fn run(args: &EvalArgs, streams: &mut Streams<'_>) -> io::Result<u8> 
     Ok(code)
 }
 
-fn answer(args: &EvalArgs, streams: &mut Streams<'_>) -> Result<(Query, Vec<Solution>), Failure> {
+fn answer(args: &EvalArgs, streams: &mut Streams<'_>) -> Result<(Query, Vec<Solution>), EvalCommandError> {
     let (text, input) = read(args, streams.input)?;
-    let selection = Selection::ignoring(&args.ignore).map_err(|error| Failure::Problems(vec![error]))?;
+    let selection =
+        Selection::ignoring(&args.ignore).map_err(|error| EvalCommandError::listed(vec![error]))?;
     let version = args.language.version();
-    let sources = Sources::load(&args.data, version, &selection).map_err(Failure::Problems)?;
+    let sources = Sources::load(&args.data, version, &selection).map_err(EvalCommandError::Listed)?;
     let conflicts = sources.conflicts();
     if !conflicts.is_empty() {
-        return Err(Failure::Problems(conflicts));
+        return Err(EvalCommandError::listed(conflicts));
     }
     if text.is_empty() {
-        return Err(Failure::Problems(vec![CommandError::plain("cannot evaluate empty query")]));
+        return Err(EvalCommandError::listed(vec![CommandError::plain("cannot evaluate empty query")]));
     }
     let scope = QueryScope { package: args.package.clone(), imports: args.import.clone(), version };
-    let query = Query::compile(&sources.modules(), &text, &scope, &restrictions())
-        .map_err(|diagnostics| Failure::Problems(command_error::of_diagnostics(&diagnostics, MAX_ERRORS)))?;
+    let query =
+        Query::compile(&sources.modules(), &text, &scope, &restrictions()).map_err(|diagnostics| {
+            EvalCommandError::listed(command_error::of_diagnostics(&diagnostics, MAX_ERRORS))
+        })?;
     let data = Value::from_json_str(&sources.data())
-        .map_err(|error| Failure::Problems(vec![CommandError::plain(error.to_string())]))?;
+        .map_err(|error| EvalCommandError::listed(vec![CommandError::plain(error.to_string())]))?;
     let budget = budget(args.timeout.filter(|time| !time.is_zero()).unwrap_or(Duration::MAX));
     let printer = Printer { err: std::cell::RefCell::new(&mut *streams.err) };
     let solutions = query
         .solve(&input, &data, &budget, &printer)
-        .map_err(|error| Failure::Problems(vec![CommandError::evaluation(&error)]))?;
+        .map_err(|error| EvalCommandError::listed(vec![CommandError::evaluation(&error)]))?;
     Ok((query, solutions))
 }
 
 /// Returns the query and the input. Both cannot come from standard input: the input gets what the query leaves, nothing.
-fn read(args: &EvalArgs, input: &mut dyn Read) -> Result<(String, Value), Failure> {
+fn read(args: &EvalArgs, input: &mut dyn Read) -> Result<(String, Value), EvalCommandError> {
     let query = match &args.query {
         Some(query) => query.clone(),
         None => standard(input)?,
@@ -158,12 +167,13 @@ fn read(args: &EvalArgs, input: &mut dyn Read) -> Result<(String, Value), Failur
         standard(input)?
     } else if let Some(path) = &args.input {
         let path = Path::new(path.strip_prefix("file://").unwrap_or(path));
-        let bytes = std::fs::read(path).map_err(|error| Failure::Message(reason("open", path, &error)))?;
+        let bytes =
+            std::fs::read(path).map_err(|error| EvalCommandError::Message(reason("open", path, &error)))?;
         String::from_utf8_lossy(&bytes).into_owned()
     } else {
         return Ok((query, Value::Undefined));
     };
-    let invalid = |error: String| Failure::Message(format!("unable to parse input: {error}"));
+    let invalid = |error: String| EvalCommandError::Message(format!("unable to parse input: {error}"));
     let document = if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() {
         text
     } else {
@@ -173,9 +183,9 @@ fn read(args: &EvalArgs, input: &mut dyn Read) -> Result<(String, Value), Failur
     Ok((query, value))
 }
 
-fn standard(input: &mut dyn Read) -> Result<String, Failure> {
+fn standard(input: &mut dyn Read) -> Result<String, EvalCommandError> {
     let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes).map_err(|error| Failure::Message(error.to_string()))?;
+    input.read_to_end(&mut bytes).map_err(|error| EvalCommandError::Message(error.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use regex::Regex;
 use rego_compat::{Module, RegoVersion};
 
-use crate::command_error::{CommandError, Place};
+use crate::command_error::{CommandError, CommandErrors, Place};
 use crate::merged::{MergeError, Merged};
 use go_compat::sigs_yaml;
 
@@ -81,14 +81,14 @@ impl Sources {
         paths: &[String],
         version: RegoVersion,
         selection: &Selection,
-    ) -> Result<Self, Vec<CommandError>> {
+    ) -> Result<Self, CommandErrors> {
         let mut sources = Self::default();
         for path in paths {
             let (root, path) = split_prefix(path);
             let mut walk = Walk { sources: &mut sources, version, selection, folders: Vec::new() };
             walk.path(Path::new(path), &root, 0);
         }
-        if sources.errors.is_empty() { Ok(sources) } else { Err(sources.errors) }
+        if sources.errors.is_empty() { Ok(sources) } else { Err(CommandErrors(sources.errors)) }
     }
 
     /// Returns the modules, by their names.
@@ -207,7 +207,7 @@ impl Walk<'_> {
         match extension {
             "rego" => match self.module(&name, bytes) {
                 Ok(module) => self.keep(&name, module),
-                Err(errors) => self.sources.errors.extend(errors),
+                Err(errors) => self.sources.errors.extend(errors.0),
             },
             "json" => self.document(&name, root, String::from_utf8_lossy(&bytes).into_owned()),
             "yaml" | "yml" => self.yaml(&name, root, &bytes),
@@ -215,12 +215,14 @@ impl Walk<'_> {
         }
     }
 
-    fn module(&self, name: &str, bytes: Vec<u8>) -> Result<Module, Vec<CommandError>> {
-        let text = String::from_utf8(bytes).map_err(|error| vec![illegal_text(name, &error)])?;
+    fn module(&self, name: &str, bytes: Vec<u8>) -> Result<Module, CommandErrors> {
+        let text =
+            String::from_utf8(bytes).map_err(|error| CommandErrors(vec![illegal_text(name, &error)]))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let bounds = super::restrictions().bounds();
         let parsed = Module::parse_within(name, text, self.version, bounds);
-        parsed.map_err(|diagnostics| diagnostics.iter().map(CommandError::diagnostic).collect())
+        parsed
+            .map_err(|diagnostics| CommandErrors(diagnostics.iter().map(CommandError::diagnostic).collect()))
     }
 
     fn keep(&mut self, name: &str, module: Module) {

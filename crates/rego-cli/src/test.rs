@@ -150,7 +150,7 @@ impl Ready {
         let compiling = |errors: &[CommandError]| command_error::for_people(errors, "");
         let selection = Selection::ignoring(&args.ignore).map_err(|error| loading(&[error]))?;
         let sources = Sources::load(&args.paths, args.language.version(), &selection)
-            .map_err(|errors| loading(&errors))?;
+            .map_err(|errors| loading(&errors.0))?;
         let conflicts = sources.conflicts();
         if !conflicts.is_empty() {
             return Err(compiling(&conflicts));
