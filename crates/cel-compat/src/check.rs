@@ -183,7 +183,7 @@ impl Checker<'_> {
         if let Some(name) = type_name(name) {
             return (Node::Constant(Value::Type(name)), Type::Type);
         }
-        match self.environment.advice(name) {
+        match self.environment.hint(name) {
             Some(advice) => self.issue(at, format!("{}: {advice}", undeclared(written))),
             None => self.issue(at, undeclared(written)),
         }

@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn comparing_long_texts_costs() {
         let meter = Meter::new(Budget::default().with_instructions(100));
-        let long = Value::text("a".repeat(10_000));
+        let long = Value::string("a".repeat(10_000));
         assert!(equal(&meter, &long, &long).is_err());
     }
 }

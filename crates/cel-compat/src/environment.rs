@@ -17,7 +17,8 @@ pub struct Environment {
     id: u64,
     given: Vec<Given>,
     variables: Vec<Variable>,
-    absent: Vec<(String, String)>,
+    /// Names that are not declared, and what to write instead.
+    hints: Vec<(String, String)>,
     /// The declaration of `self`, when costs are estimated.
     root: Option<TypeDeclaration>,
 }
@@ -64,7 +65,7 @@ impl Default for Environment {
     fn default() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id, given: Vec::new(), variables: Vec::new(), absent: Vec::new(), root: None }
+        Self { id, given: Vec::new(), variables: Vec::new(), hints: Vec::new(), root: None }
     }
 }
 
@@ -96,10 +97,10 @@ impl Environment {
         self
     }
 
-    /// Adds an advice to the issue that expressions get for a name that is not there.
+    /// Sets a hint for the error about a name that is not declared.
     #[must_use]
-    pub fn without(mut self, name: &str, advice: &str) -> Self {
-        self.absent.push((name.to_owned(), advice.to_owned()));
+    pub fn with_hint(mut self, name: &str, hint: &str) -> Self {
+        self.hints.push((name.to_owned(), hint.to_owned()));
         self
     }
 
@@ -147,8 +148,8 @@ impl Environment {
         self.root.as_ref()
     }
 
-    pub(crate) fn advice(&self, name: &str) -> Option<&str> {
-        self.absent.iter().find(|(absent, _)| absent == name).map(|(_, advice)| advice.as_str())
+    pub(crate) fn hint(&self, name: &str) -> Option<&str> {
+        self.hints.iter().find(|(absent, _)| absent == name).map(|(_, hint)| hint.as_str())
     }
 }
 

@@ -27,7 +27,7 @@ impl Value {
             serde_json::Value::Null => Self::Null,
             serde_json::Value::Bool(value) => Self::Bool(*value),
             serde_json::Value::Number(number) => of_number(number),
-            serde_json::Value::String(string) => Self::text(string.as_str()),
+            serde_json::Value::String(string) => Self::string(string.as_str()),
             serde_json::Value::Array(items) => Self::list(items.iter().map(Self::from_json).collect()),
             serde_json::Value::Object(fields) => {
                 Self::object(fields.iter().map(|(name, value)| (name.as_str(), Self::from_json(value))))
@@ -67,7 +67,7 @@ impl FromJson for Value {
     }
 
     fn string(string: &str) -> Self {
-        Self::text(string)
+        Self::String(string.into())
     }
 
     fn key(key: &str) -> Key {
@@ -137,11 +137,11 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::text(value))
+        Ok(Value::string(value))
     }
 
     fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::text(value))
+        Ok(Value::string(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
@@ -182,7 +182,7 @@ mod tests {
             assert!(Value::from_json_text(&nested(levels)).is_some(), "{levels}");
         }
         assert!(Value::from_json_text(&nested(513)).is_none());
-        assert_eq!(Value::from_json_text(r#""\ud800""#), Some(Value::text("\u{fffd}")));
+        assert_eq!(Value::from_json_text(r#""\ud800""#), Some(Value::string("\u{fffd}")));
         assert_eq!(Value::from_json_text(&format!("[{}, 1e400]", nested(200))), None);
         assert_eq!(Value::from_json_text("[1,"), None);
     }

@@ -77,7 +77,7 @@ pub(super) fn folded(name: &str, constant: &Value) -> Result<Option<Value>, Stri
 
 /// A string converted by `duration` or `timestamp`; `None` when it is not one.
 pub(crate) fn time_of(function: &str, text: &str) -> Option<Value> {
-    folded(function, &Value::text(text)).ok().flatten()
+    folded(function, &Value::string(text)).ok().flatten()
 }
 
 /// Checks that a regular expression compiles.

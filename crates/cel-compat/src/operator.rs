@@ -149,7 +149,7 @@ pub(super) fn add(meter: &Meter, a: Value, b: Value) -> Result<Value, EvalError>
         (Value::Float(a), Value::Float(b)) => Ok(Value::Float(a + b)),
         (Value::String(a), Value::String(b)) => {
             meter.bytes(a.len().saturating_add(b.len()))?;
-            Ok(Value::text([&*a, &*b].concat()))
+            Ok(Value::string([&*a, &*b].concat()))
         }
         (Value::Bytes(mut a), Value::Bytes(b)) => {
             meter.bytes(a.len().saturating_add(b.len()))?;

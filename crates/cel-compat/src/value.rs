@@ -62,7 +62,7 @@ pub enum Key {
     Int(i64),
     /// A whole number without a sign.
     Uint(u64),
-    /// A text; by far the most common. Its length is beside it, so a search need not follow it.
+    /// A string; by far the most common. Its length is beside it, so a search need not follow it.
     String(Arc<str>),
 }
 
@@ -257,8 +257,8 @@ impl fmt::Display for Key {
 
 impl Value {
     /// Returns a string as a value.
-    pub fn text(text: impl Into<Arc<str>>) -> Self {
-        Self::String(text.into())
+    pub fn string(string: impl Into<Arc<str>>) -> Self {
+        Self::String(string.into())
     }
 
     /// Returns a list as a value.

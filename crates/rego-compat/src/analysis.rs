@@ -53,14 +53,14 @@ pub struct DataAccess {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Join {
     /// The term that is compared; its path begins below the access: `spec`, `rules`, any, `host`.
-    pub data: Term,
+    pub data: JoinTerm,
     /// The term that it is compared with; its path begins below `input`.
-    pub input: Term,
+    pub input: JoinTerm,
 }
 
 /// One side of a [`Join`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Term {
+pub struct JoinTerm {
     /// The path of the value.
     pub path: Vec<Segment>,
     /// The function of that value which is compared, a name for [`Program::function`](crate::Program::function); without one

@@ -24,7 +24,7 @@ mod with;
 use crate::value::Value;
 
 use crate::error::EvalError;
-use crate::externals::{Externals, Silent};
+use crate::externals::{Externals, NoExternals};
 use crate::meter::Meter;
 use crate::plan::{Plan, missing};
 
@@ -93,7 +93,7 @@ pub(crate) fn function(
     argument: &Value,
     meter: &Meter,
 ) -> Result<Option<Value>, EvalError> {
-    let context = EvalContext::new(plan, Value::Undefined, Value::new_object(), meter, &Silent);
+    let context = EvalContext::new(plan, Value::Undefined, Value::new_object(), meter, &NoExternals);
     context.function_value(group, vec![argument.clone()])
 }
 

@@ -20,9 +20,9 @@ pub trait Externals {
 
 /// A host without functions: a call is an [`EvalError::External`], and printed lines are dropped.
 #[derive(Clone, Copy, Debug)]
-pub struct Silent;
+pub struct NoExternals;
 
-impl Externals for Silent {
+impl Externals for NoExternals {
     fn call(&self, function: &str, _: &Value) -> Result<Option<Value>, EvalError> {
         let message = "the host does not answer this function here".to_owned();
         Err(EvalError::External { function: function.to_owned(), message })

@@ -66,18 +66,18 @@ mod walk;
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-pub use analysis::{Analysis, DataAccess, Join, Segment, Term, values_at};
+pub use analysis::{Analysis, DataAccess, Join, JoinTerm, Segment, values_at};
 
 pub use builtin::{BuiltinFunction, builtin_functions, to_json};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Diagnostics};
 pub use error::EvalError;
 pub use eval_budget::{Budget, Limit};
-pub use externals::{Externals, Silent};
+pub use externals::{Externals, NoExternals};
 pub use module::Module;
 pub use parser::RegoVersion;
 pub use program::{Function, Program, compile};
-pub use query::{Expression, Query, QueryScope, Solution};
+pub use query::{Query, QueryExpression, QueryScope, Solution};
 pub use restrictions::{Bounds, DISABLED_BUILTINS, Restrictions};
 pub use suite::{Coverage, FileCoverage, Outcome, Range, Suite, Test, TestCase};
-pub use suspend::{AsyncExternals, EvalProgress, Request, Response, Suspended};
+pub use suspend::{AsyncExternals, EvalProgress, ExternalAnswer, ExternalCall, Suspended};
 pub use value::{Array, Number, Object, Set, Value, ValueError};

@@ -12,7 +12,7 @@ use crate::desugar::{desugar, rule_on};
 use crate::diagnostic::{Diagnostic, DiagnosticCode, Diagnostics};
 use crate::error::EvalError;
 use crate::eval;
-use crate::externals::{Externals, Silent};
+use crate::externals::{Externals, NoExternals};
 use crate::ir::{GroupId, Kind, Rulebook};
 use crate::meter::Meter;
 use crate::module::Module;
@@ -88,7 +88,7 @@ impl Program {
     /// # Errors
     /// Returns an [`EvalError`] where the budget is exceeded, or where OPA reports an evaluation error.
     pub fn evaluate(&self, input: &Value, data: &Value, budget: &Budget) -> Result<Option<Value>, EvalError> {
-        self.evaluate_with(input, data, budget, &Silent)
+        self.evaluate_with(input, data, budget, &NoExternals)
     }
 
     /// As [`Self::evaluate`], with the host's functions.
@@ -122,7 +122,7 @@ impl Program {
         &self.shared.analysis
     }
 
-    /// Returns the function that [`Term::function`](crate::Term::function) names; `None` where the program has none of that name
+    /// Returns the function that [`JoinTerm::function`](crate::JoinTerm::function) names; `None` where the program has none of that name
     /// and one argument.
     #[must_use]
     pub fn function(&self, name: &str) -> Option<Function> {

@@ -34,12 +34,12 @@ pub struct QueryScope {
 /// A compiled query. Immutable, cheap to clone, `Send + Sync`.
 ///
 /// ```
-/// use rego_compat::{Budget, Module, Query, RegoVersion, Restrictions, QueryScope, Silent, Value};
+/// use rego_compat::{Budget, Module, Query, RegoVersion, Restrictions, QueryScope, NoExternals, Value};
 ///
 /// let module = Module::parse("m.rego", "package m\nsizes := [1, 5, 9]", RegoVersion::V1)?;
 /// let restrictions = Restrictions::default();
 /// let query = Query::compile(&[module], "size := data.m.sizes[_]; size > 3", &QueryScope::default(), &restrictions)?;
-/// let found = query.solve(&Value::Undefined, &Value::new_object(), &Budget::default(), &Silent)?;
+/// let found = query.solve(&Value::Undefined, &Value::new_object(), &Budget::default(), &NoExternals)?;
 /// let sizes: Vec<Value> = found.iter().map(|solution| solution.bindings["size"].clone()).collect();
 /// assert_eq!(sizes, [Value::from(5u64), Value::from(9u64)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -53,12 +53,12 @@ pub struct Query {
 struct Shared {
     plan: Plan,
     asked: Asked,
-    expressions: Vec<Expression>,
+    expressions: Vec<QueryExpression>,
 }
 
 /// An expression of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expression {
+pub struct QueryExpression {
     /// The text of the expression.
     pub text: String,
     /// The line, counted from 1.
@@ -109,7 +109,7 @@ impl Query {
 
     /// Returns the query's expressions, in their order. `some x` alone is not one.
     #[must_use]
-    pub fn expressions(&self) -> &[Expression] {
+    pub fn expressions(&self) -> &[QueryExpression] {
         &self.shared.expressions
     }
 
@@ -166,11 +166,11 @@ fn read(
     Ok((Module::of(source, tree), body))
 }
 
-fn expression(source: &Source, at: crate::diagnostic::Pos) -> Expression {
+fn expression(source: &Source, at: crate::diagnostic::Pos) -> QueryExpression {
     let (line, column) = source.locate(at);
     let offset = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
     let text = source.text.get(offset(at.0)..offset(at.1)).unwrap_or_default().to_owned();
-    Expression { text, line, column }
+    QueryExpression { text, line, column }
 }
 
 #[cfg(test)]

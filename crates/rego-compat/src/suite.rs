@@ -30,14 +30,14 @@ pub use coverage::{Coverage, FileCoverage, Range};
 /// Modules with their tests, compiled. Immutable, cheap to clone, `Send + Sync`.
 ///
 /// ```
-/// use rego_compat::{Budget, Module, RegoVersion, Restrictions, Silent, Suite, Value};
+/// use rego_compat::{Budget, Module, RegoVersion, Restrictions, NoExternals, Suite, Value};
 ///
 /// let text = "package m\nallow if input.x == 1\ntest_allow if allow with input as {\"x\": 1}";
 /// let module = Module::parse("m.rego", text, RegoVersion::V1)?;
 /// let suite = Suite::compile(&[module], &Restrictions::default())?;
 /// let test = &suite.tests()[0];
 /// assert_eq!((test.package.as_str(), test.name.as_str()), ("data.m", "test_allow"));
-/// assert!(suite.run(test, &Value::new_object(), &Budget::default(), &Silent)?.passed);
+/// assert!(suite.run(test, &Value::new_object(), &Budget::default(), &NoExternals)?.passed);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

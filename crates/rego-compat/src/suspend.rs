@@ -19,7 +19,7 @@ use eval_budget::{Budget, Limit};
 /// A call of a host function that has no answer yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub struct Request {
+pub struct ExternalCall {
     /// The name of the function, as given to [`crate::Restrictions::with_external_functions`].
     pub function: String,
     /// The argument of the call.
@@ -28,7 +28,7 @@ pub struct Request {
 
 /// The host's answer to a request: the function's value, `None` where it is undefined, or the reason why the call failed. A
 /// failed call ends the evaluation with an [`EvalError::External`], if the evaluation needs it.
-pub type Response = Result<Option<Value>, String>;
+pub type ExternalAnswer = Result<Option<Value>, String>;
 
 /// The progress of an evaluation.
 #[derive(Clone, Debug)]
@@ -50,8 +50,8 @@ pub struct Suspended {
     budget: Budget,
     /// The time of the evaluation, once something asked for it.
     now: Option<Now>,
-    answers: BTreeMap<Request, Response>,
-    requests: Vec<Request>,
+    answers: BTreeMap<ExternalCall, ExternalAnswer>,
+    requests: Vec<ExternalCall>,
 }
 
 /// A host that answers batches of calls without blocking a thread.
@@ -59,19 +59,19 @@ pub trait AsyncExternals: Sync {
     /// Returns the answers to the requests, in their order. A missing answer fails the call that it belongs to.
     ///
     /// The future may be dropped at any point where it waits; requests may be asked again by another evaluation.
-    fn call_batch(&self, requests: &[Request]) -> impl Future<Output = Vec<Response>> + Send;
+    fn call_batch(&self, requests: &[ExternalCall]) -> impl Future<Output = Vec<ExternalAnswer>> + Send;
 }
 
 /// Answers from memory, and remembers what it could not answer.
 struct Known<'a> {
-    answers: &'a BTreeMap<Request, Response>,
-    open: RefCell<Vec<Request>>,
-    seen: RefCell<BTreeSet<Request>>,
+    answers: &'a BTreeMap<ExternalCall, ExternalAnswer>,
+    open: RefCell<Vec<ExternalCall>>,
+    seen: RefCell<BTreeSet<ExternalCall>>,
 }
 
 impl Externals for Known<'_> {
     fn call(&self, function: &str, argument: &Value) -> Result<Option<Value>, EvalError> {
-        let request = Request { function: function.to_owned(), argument: argument.clone() };
+        let request = ExternalCall { function: function.to_owned(), argument: argument.clone() };
         if let Some(answer) = self.answers.get(&request) {
             let failed = |message| EvalError::External { function: function.to_owned(), message };
             return answer.clone().map_err(failed);
@@ -141,7 +141,7 @@ impl Program {
 impl Suspended {
     /// Returns the calls to answer: at least one, and none that was answered before.
     #[must_use]
-    pub fn requests(&self) -> &[Request] {
+    pub fn requests(&self) -> &[ExternalCall] {
         &self.requests
     }
 
@@ -149,7 +149,7 @@ impl Suspended {
     ///
     /// # Errors
     /// As [`Program::evaluate`], and the failures among the answers.
-    pub fn resume(mut self, answers: Vec<Response>) -> Result<EvalProgress, EvalError> {
+    pub fn resume(mut self, answers: Vec<ExternalAnswer>) -> Result<EvalProgress, EvalError> {
         let missing = || Err("the host gave no answer".to_owned());
         let answers = answers.into_iter().chain(std::iter::repeat_with(missing));
         let requests = std::mem::take(&mut self.requests);

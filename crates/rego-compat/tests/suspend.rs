@@ -15,8 +15,8 @@ use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
 use rego_compat::{
-    AsyncExternals, Budget, EvalError, EvalProgress, Externals, Limit, Module, Program, RegoVersion, Request,
-    Response, Restrictions, Value, compile,
+    AsyncExternals, Budget, EvalError, EvalProgress, ExternalAnswer, ExternalCall, Externals, Limit, Module,
+    Program, RegoVersion, Restrictions, Value, compile,
 };
 
 fn program(body: &str) -> Program {
@@ -38,7 +38,7 @@ fn input() -> Value {
 fn run(
     program: &Program,
     budget: &Budget,
-    answer: impl Fn(&Request) -> Response,
+    answer: impl Fn(&ExternalCall) -> ExternalAnswer,
 ) -> (Result<Option<Value>, EvalError>, Vec<Vec<String>>) {
     let mut batches = Vec::new();
     let mut progress = program.start(&input(), &Value::new_object(), budget);
@@ -57,7 +57,7 @@ fn run(
 }
 
 /// `x-ok` for `x`; undefined for "c".
-fn suffixed(request: &Request) -> Response {
+fn suffixed(request: &ExternalCall) -> ExternalAnswer {
     let text = request.argument.as_string().map(|text| text.to_string()).unwrap_or_default();
     Ok(Some(Value::from(format!("{text}-ok"))).filter(|_| text != "c"))
 }
@@ -104,7 +104,7 @@ fn nothing_is_concluded_before_the_answers() {
 
 #[test]
 fn a_call_that_failed_fails_the_evaluation_that_comes_to_it() {
-    let refused = |_: &Request| -> Response { Err("refused".to_owned()) };
+    let refused = |_: &ExternalCall| -> ExternalAnswer { Err("refused".to_owned()) };
     let (answer, _) = run(&program("p { lookup(input.one) }"), &Budget::default(), refused);
     let failed = |message: &str| {
         Err(EvalError::External { function: "lookup".to_owned(), message: message.to_owned() })
@@ -151,7 +151,7 @@ struct Slow {
 }
 
 impl AsyncExternals for Slow {
-    fn call_batch(&self, requests: &[Request]) -> impl Future<Output = Vec<Response>> + Send {
+    fn call_batch(&self, requests: &[ExternalCall]) -> impl Future<Output = Vec<ExternalAnswer>> + Send {
         self.batches.lock().unwrap().push(requests.len());
         let (mut left, answers) = (self.polls, requests.iter().map(suffixed).collect::<Vec<_>>());
         std::future::poll_fn(move |_| {
@@ -200,12 +200,12 @@ fn the_future_may_go_from_thread_to_thread() {
 
 /// Answers from a table, at once, and counts what it was asked.
 struct Table {
-    answers: BTreeMap<Value, Response>,
-    asked: RefCell<Vec<Request>>,
+    answers: BTreeMap<Value, ExternalAnswer>,
+    asked: RefCell<Vec<ExternalCall>>,
 }
 
 impl Table {
-    fn answer(&self, request: &Request) -> Response {
+    fn answer(&self, request: &ExternalCall) -> ExternalAnswer {
         self.answers.get(&request.argument).cloned().unwrap_or(Ok(None))
     }
 }
@@ -218,7 +218,7 @@ impl Externals for Table {
     }
 }
 
-fn request(function: &str, argument: &Value) -> Request {
+fn request(function: &str, argument: &Value) -> ExternalCall {
     // Requests are made by evaluations only, so this one is asked for.
     let text = format!("p = {function}({argument})");
     match program(&text).start(&Value::Null, &Value::Null, &Budget::default()).unwrap() {
@@ -242,7 +242,7 @@ const BODIES: [&str; 12] = [
     "p = count({y | some x in input.images; y := lookup(x) with input as 1}) { lookup(\"c\") }",
 ];
 
-fn answers() -> impl Strategy<Value = BTreeMap<Value, Response>> {
+fn answers() -> impl Strategy<Value = BTreeMap<Value, ExternalAnswer>> {
     let value = prop_oneof![
         Just(Ok(None)),
         Just(Ok(Some(Value::from(false)))),

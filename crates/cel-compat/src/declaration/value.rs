@@ -40,7 +40,7 @@ impl TypeDeclaration {
             (Type::Bool, Json::Bool(truth)) => Some(Value::Bool(*truth)),
             (Type::Int, Json::Number(number)) => number.as_i64().map(Value::Int),
             (Type::Double, Json::Number(number)) => number.as_f64().map(Value::Float),
-            (Type::String, Json::String(text)) => Some(Value::text(text.as_str())),
+            (Type::String, Json::String(text)) => Some(Value::string(text.as_str())),
             (Type::Bytes, Json::String(text)) => {
                 decode_url(text.as_bytes()).map(|bytes| Value::Bytes(Arc::new(bytes)))
             }
@@ -49,7 +49,7 @@ impl TypeDeclaration {
                 // A date alone begins at midnight.
                 time_of("timestamp", text).or_else(|| time_of("timestamp", &format!("{text}T00:00:00Z")))
             }
-            (Type::Dyn, Json::String(text)) => Some(Value::text(text.as_str())),
+            (Type::Dyn, Json::String(text)) => Some(Value::string(text.as_str())),
             (Type::Dyn, Json::Number(number)) => number.as_i64().map(Value::Int),
             _ => None,
         }

@@ -87,19 +87,19 @@ fn string(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let value = one(arguments)?;
     Ok(match value {
         Value::String(_) => value.clone(),
-        Value::Int(number) => Value::text(number.to_string()),
-        Value::Uint(number) => Value::text(number.to_string()),
-        Value::Float(number) => Value::text(shortest(*number)),
-        Value::Bool(truth) => Value::text(truth.to_string()),
+        Value::Int(number) => Value::string(number.to_string()),
+        Value::Uint(number) => Value::string(number.to_string()),
+        Value::Float(number) => Value::string(shortest(*number)),
+        Value::Bool(truth) => Value::string(truth.to_string()),
         Value::Bytes(bytes) => {
             meter.bytes(bytes.len())?;
             let utf8 = String::from_utf8(bytes.to_vec());
-            Value::text(
+            Value::string(
                 utf8.map_err(|_| EvalError::failed("invalid UTF-8 in bytes, cannot convert to string"))?,
             )
         }
-        Value::Timestamp(at) => Value::text(time::format_timestamp(*at)),
-        Value::Duration(span) => Value::text(time::format_duration(*span)),
+        Value::Timestamp(at) => Value::string(time::format_timestamp(*at)),
+        Value::Duration(span) => Value::string(time::format_duration(*span)),
         _ => network::to_text(value).ok_or_else(EvalError::no_overload)?,
     })
 }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn numbers_are_read_as_go_reads_them() {
         let read = |of: fn(&Value) -> Result<Value, EvalError>, text: &str| {
-            of(&Value::text(text)).map(|value| format!("{value:?}")).ok()
+            of(&Value::string(text)).map(|value| format!("{value:?}")).ok()
         };
         for (text, expected) in [
             ("0x1p-2", Some("Float(0.25)")),

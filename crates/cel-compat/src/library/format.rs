@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("strings.quote", |meter, arguments| match arguments {
         [Value::String(plain)] => {
             meter.bytes(plain.len().saturating_mul(2))?;
-            Ok(Value::text(go_compat::strconv::quote_named_escapes(plain)))
+            Ok(Value::string(go_compat::strconv::quote_named_escapes(plain)))
         }
         _ => Err(EvalError::no_overload()),
     }),
@@ -56,7 +56,7 @@ fn format_text(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     }
     made.push_str(rest);
     meter.bytes(made.len())?;
-    Ok(Value::text(made))
+    Ok(Value::string(made))
 }
 
 /// The number of values there are, which is the first index that is not there.

@@ -131,7 +131,7 @@ fn validate(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     if format.is_met(subject)? {
         return Ok(Value::optional(None));
     }
-    Ok(Value::optional(Some(Value::List(Arc::new(vec![Value::text(format.full_message())])))))
+    Ok(Value::optional(Some(Value::List(Arc::new(vec![Value::string(format.full_message())])))))
 }
 
 impl Format {

@@ -72,10 +72,10 @@ pub(super) fn to_text(value: &Value) -> Option<Value> {
         return None;
     };
     if let Some(Ip(address)) = opaque.downcast_ref() {
-        return Some(Value::text(address.to_string()));
+        return Some(Value::string(address.to_string()));
     }
     let Cidr(prefix) = opaque.downcast_ref()?;
-    Some(Value::text(prefix.to_string()))
+    Some(Value::string(prefix.to_string()))
 }
 
 fn made(address: IpAddr) -> Value {

@@ -53,14 +53,14 @@ fn found(meter: &Meter, arguments: &[Value], limit: i64) -> Result<Vec<Value>, E
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let regex = compiled(pattern)?;
     let found: Vec<Value> =
-        regex.find_iter(this).take(limit).map(|found| Value::text(found.as_str())).collect();
+        regex.find_iter(this).take(limit).map(|found| Value::string(found.as_str())).collect();
     meter.elements(found.len())?;
     Ok(found)
 }
 
 fn find(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let first = found(meter, arguments, 1)?.into_iter().next();
-    Ok(first.unwrap_or_else(|| Value::text("")))
+    Ok(first.unwrap_or_else(|| Value::string("")))
 }
 
 fn find_all(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {

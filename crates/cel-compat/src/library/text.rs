@@ -36,7 +36,7 @@ fn change(meter: &Meter, arguments: &[Value], change: impl Fn(&str) -> String) -
         return Err(EvalError::no_overload());
     };
     meter.bytes(this.len())?;
-    Ok(Value::text(change(this)))
+    Ok(Value::string(change(this)))
 }
 
 /// A position in a text, which may be its end.
@@ -54,7 +54,7 @@ fn char_at(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     meter.steps(this.len().checked_div(8).unwrap_or(0))?;
     let at = offset(this, *index)?;
     let found = this.get(at..).and_then(|rest| rest.chars().next());
-    Ok(Value::text(found.map_or_else(String::new, String::from)))
+    Ok(Value::string(found.map_or_else(String::new, String::from)))
 }
 
 fn substring(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
@@ -69,7 +69,7 @@ fn substring(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     }
     let from = offset(this, start)?;
     let to = end.map_or(Ok(this.len()), |end| offset(this, end))?;
-    Ok(Value::text(this.get(from..to).unwrap_or_default()))
+    Ok(Value::string(this.get(from..to).unwrap_or_default()))
 }
 
 fn split(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
@@ -86,7 +86,7 @@ fn split(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let parts: Vec<_> = if separator.is_empty() {
         characters(this, limit)
     } else {
-        this.splitn(limit, &**separator).map(Value::text).collect()
+        this.splitn(limit, &**separator).map(Value::string).collect()
     };
     Ok(Value::List(Arc::new(parts)))
 }
@@ -97,10 +97,10 @@ fn characters(this: &str, limit: usize) -> Vec<Value> {
     let mut rest = this;
     while let Some(first) = rest.chars().next() {
         if parts.len().saturating_add(1) >= limit {
-            parts.push(Value::text(rest));
+            parts.push(Value::string(rest));
             break;
         }
-        parts.push(Value::text(first.to_string()));
+        parts.push(Value::string(first.to_string()));
         rest = rest.get(first.len_utf8()..).unwrap_or_default();
     }
     parts
@@ -118,7 +118,7 @@ fn replace(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     let found = this.len().checked_div(old.len()).unwrap_or(this.len()).saturating_add(1);
     meter.bytes(this.len().saturating_add(found.saturating_mul(new.len())))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    Ok(Value::text(this.replacen(&**old, new, limit)))
+    Ok(Value::string(this.replacen(&**old, new, limit)))
 }
 
 fn join(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
@@ -137,5 +137,5 @@ fn join(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
         parts.push(&**part);
     }
     meter.bytes(length)?;
-    Ok(Value::text(parts.join(separator)))
+    Ok(Value::string(parts.join(separator)))
 }

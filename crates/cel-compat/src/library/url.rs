@@ -33,14 +33,14 @@ impl Eq for Parsed {}
 pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("url", |meter, arguments| read(meter, arguments)?.map(|url| Value::opaque(Parsed(url)))),
     ("isURL", |meter, arguments| read(meter, arguments).map(|read| Value::Bool(read.is_ok()))),
-    ("getScheme", |_, arguments| this(arguments).map(|url| Value::text(url.scheme.as_str()))),
+    ("getScheme", |_, arguments| this(arguments).map(|url| Value::string(url.scheme.as_str()))),
     ("getHost", |_, arguments| this(arguments).map(|url| bytes(&url.host))),
     ("getHostname", |_, arguments| this(arguments).map(|url| bytes(url.hostname_and_port().0))),
     ("getPort", |_, arguments| this(arguments).map(|url| bytes(url.hostname_and_port().1))),
     ("getEscapedPath", |meter, arguments| {
         let url = this(arguments)?;
         meter.bytes(url.path.len().saturating_mul(3))?;
-        Ok(Value::text(url.escaped_path()))
+        Ok(Value::string(url.escaped_path()))
     }),
     ("getQuery", |meter, arguments| {
         let url = this(arguments)?;
@@ -59,7 +59,7 @@ fn this(arguments: &[Value]) -> Result<&Url, EvalError> {
 }
 
 fn bytes(bytes: &[u8]) -> Value {
-    Value::text(utf8::lossy(bytes))
+    Value::string(utf8::lossy(bytes))
 }
 
 type Read = Result<Url, EvalError>;
@@ -85,7 +85,7 @@ fn parse(raw: &str) -> Result<Url, String> {
 fn query(url: &Url) -> Value {
     let mut values: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (name, value) in url.query() {
-        values.entry(name).or_default().push(Value::text(value));
+        values.entry(name).or_default().push(Value::string(value));
     }
     let entries = values.into_iter().map(|(name, values)| (Key::String(name.into()), Value::list(values)));
     Value::Map(entries.collect())

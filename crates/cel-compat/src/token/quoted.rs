@@ -138,7 +138,7 @@ impl Content {
     fn finish(self, at: usize) -> Result<Value, Issue> {
         match (self.issue, self.read) {
             (Some(issue), _) => Err(Issue::new(at, issue)),
-            (None, Read::Text(content)) => Ok(Value::text(content)),
+            (None, Read::Text(content)) => Ok(Value::string(content)),
             (None, Read::Bytes(bytes)) => Ok(Value::Bytes(Arc::new(bytes))),
         }
     }

@@ -99,9 +99,9 @@ fn common_environment() -> Environment {
         .with("oldObject", Type::Dyn)
         .with("request", Type::REQUEST)
         .with("namespaceObject", Type::NAMESPACE)
-        .without("authorizer", "a policy has no authorizer here: it is judged by audits and files too")
-        .without("variables", "name the variable: variables.<name>")
-        .without("cel", "cel.bind is not part of Kubernetes' CEL: declare a variable")
+        .with_hint("authorizer", "a policy has no authorizer here: it is judged by audits and files too")
+        .with_hint("variables", "name the variable: variables.<name>")
+        .with_hint("cel", "cel.bind is not part of Kubernetes' CEL: declare a variable")
 }
 
 /// Returns the names that the API server gives to a ValidatingAdmissionPolicy.
@@ -114,8 +114,8 @@ fn environment() -> Environment {
     common_environment()
         .with_variable("params", Type::Dyn)
         .with_variable("anyObject", Type::Dyn)
-        .without("params", "use variables.params, which is the constraint's spec.parameters")
-        .without("anyObject", "use variables.anyObject")
+        .with_hint("params", "use variables.params, which is the constraint's spec.parameters")
+        .with_hint("anyObject", "use variables.anyObject")
 }
 
 /// The compiler of the expressions of one source, with the errors so far.

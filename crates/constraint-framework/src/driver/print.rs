@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rego_compat::{EvalError, Externals, Silent, Value};
+use rego_compat::{EvalError, Externals, NoExternals, Value};
 
 /// A listener for what policies in Rego print, see
 /// [`Compiler::with_print_listener`](crate::policyset::Compiler::with_print_listener).
@@ -17,7 +17,7 @@ pub(super) struct PrintExternals<'a>(pub(super) &'a dyn PrintListener);
 
 impl Externals for PrintExternals<'_> {
     fn call(&self, function: &str, argument: &Value) -> Result<Option<Value>, EvalError> {
-        Silent.call(function, argument)
+        NoExternals.call(function, argument)
     }
 
     fn print(&self, line: &str) {

@@ -20,7 +20,7 @@ const MOST_INSTRUCTIONS: u64 = 100_000;
 
 impl Term {
     /// Returns the term of a program; `None` when the program has no such function.
-    pub(super) fn of(program: &Program, term: &rego_compat::Term) -> Option<Self> {
+    pub(super) fn of(program: &Program, term: &rego_compat::JoinTerm) -> Option<Self> {
         let function = match &term.function {
             None => None,
             Some(name) => Some(program.function(name)?),

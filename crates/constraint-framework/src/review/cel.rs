@@ -22,7 +22,7 @@ pub(super) fn request(operation: &str, attributes: &Map<String, serde_json::Valu
         let found = attribute(name);
         Value::object(fields.map(|field| {
             let value = found.and_then(|found| found.get(field)).and_then(|value| value.as_str());
-            (field, Value::text(value.unwrap_or_default()))
+            (field, Value::string(value.unwrap_or_default()))
         }))
     };
     let kind = names("kind", ["group", "version", "kind"]);
@@ -37,7 +37,7 @@ pub(super) fn request(operation: &str, attributes: &Map<String, serde_json::Valu
         ("requestKind", kind),
         ("resource", resource.clone()),
         ("requestResource", resource),
-        ("operation", Value::text(operation)),
+        ("operation", Value::string(operation)),
         ("dryRun", Value::Bool(dry_run)),
         ("options", attribute("options").map_or(Value::Null, Value::from_json)),
         ("userInfo", user(attribute("userInfo"))),
@@ -50,7 +50,7 @@ pub(super) fn request(operation: &str, attributes: &Map<String, serde_json::Valu
     ] {
         let value = attribute(from).and_then(serde_json::Value::as_str).unwrap_or_default();
         if !value.is_empty() {
-            fields.push((name, Value::text(value)));
+            fields.push((name, Value::string(value)));
         }
     }
     Value::object(fields)

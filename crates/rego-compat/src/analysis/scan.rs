@@ -12,7 +12,7 @@ use crate::ir::{
     Statement, Target,
 };
 
-use super::{Analysis, DataAccess, Join, Segment, Term};
+use super::{Analysis, DataAccess, Join, JoinTerm, Segment};
 
 /// The origin of a variable's value.
 #[derive(Clone, Debug)]
@@ -213,12 +213,12 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns one side of a join; `None` where its function is unknown.
-    fn term(&self, origin: &Origin) -> Option<Term> {
+    fn term(&self, origin: &Origin) -> Option<JoinTerm> {
         let function = match origin.function {
             Some(id) => Some(self.book.groups.get(id)?.name()),
             None => None,
         };
-        Some(Term { path: origin.path.clone(), function })
+        Some(JoinTerm { path: origin.path.clone(), function })
     }
 
     fn operands<'o>(&mut self, operands: impl IntoIterator<Item = &'o Operand>, body: usize) {

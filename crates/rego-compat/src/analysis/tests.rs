@@ -18,7 +18,7 @@ fn path(segments: &[Segment]) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
-fn term(term: &Term) -> String {
+fn term(term: &JoinTerm) -> String {
     let path = path(&term.path);
     term.function.as_ref().map_or_else(|| path.clone(), |name| format!("{name}({path})"))
 }

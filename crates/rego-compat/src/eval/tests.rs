@@ -4,7 +4,7 @@
 use eval_budget::Budget;
 
 use super::*;
-use crate::externals::Silent;
+use crate::externals::NoExternals;
 use crate::ir::Kind;
 
 use crate::plan::{
@@ -13,7 +13,7 @@ use crate::plan::{
 };
 
 fn answer(plan: &Plan) -> Result<Option<Value>, EvalError> {
-    run(plan, &Value::Null, &Value::new_object(), &Meter::new(&Budget::default()), &Silent)
+    run(plan, &Value::Null, &Value::new_object(), &Meter::new(&Budget::default()), &NoExternals)
 }
 
 fn asks(query: Expr) -> Plan {
@@ -37,7 +37,7 @@ fn rules_functions_and_packages_that_do_not_exist_are_internal_errors() {
         assert!(is_internal(&result), "{query:?}: {result:?}");
     }
     let meter = Meter::new(&Budget::default());
-    assert!(is_internal(&solutions(&Plan::default(), 7, [Value::Null, Value::Null], &meter, &Silent)));
+    assert!(is_internal(&solutions(&Plan::default(), 7, [Value::Null, Value::Null], &meter, &NoExternals)));
 }
 
 #[test]

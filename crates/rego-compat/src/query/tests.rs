@@ -14,7 +14,7 @@ fn ask_in(text: &str, scope: &QueryScope) -> Result<Vec<Solution>, String> {
         .map_err(|found| found.to_string())?;
     let input = Value::from_json_str(r#"{"x": 7}"#).unwrap();
     query
-        .solve(&input, &Value::new_object(), &Budget::default(), &crate::Silent)
+        .solve(&input, &Value::new_object(), &Budget::default(), &crate::NoExternals)
         .map_err(|error| error.to_string())
 }
 
@@ -90,6 +90,6 @@ fn a_query_runs_within_its_budget() {
     let text = "x := numbers.range(1, 100000)[_]; y := numbers.range(1, 100000)[_]; x * y == -1";
     let query = Query::compile(&[], text, &QueryScope::default(), &Restrictions::default()).unwrap();
     let budget = Budget::default().with_instructions(100_000);
-    let ended = query.solve(&Value::Undefined, &Value::new_object(), &budget, &crate::Silent);
+    let ended = query.solve(&Value::Undefined, &Value::new_object(), &budget, &crate::NoExternals);
     assert!(matches!(ended, Err(EvalError::Budget(_))), "{ended:?}");
 }

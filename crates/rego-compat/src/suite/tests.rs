@@ -16,7 +16,7 @@ fn suite(texts: &[&str]) -> Suite {
 
 fn outcome(text: &str) -> Outcome {
     let suite = suite(&[text]);
-    suite.run(&suite.tests()[0], &Value::new_object(), &Budget::default(), &crate::Silent).unwrap()
+    suite.run(&suite.tests()[0], &Value::new_object(), &Budget::default(), &crate::NoExternals).unwrap()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn tests_of_one_name_are_numbered_and_run_alone() {
     let names: Vec<_> = suite.tests().iter().map(|test| &*test.name).collect();
     assert_eq!(names, ["test_x", "test_x#01", "test_x#02"]);
     let run =
-        |test| suite.run(test, &Value::new_object(), &Budget::default(), &crate::Silent).unwrap().passed;
+        |test| suite.run(test, &Value::new_object(), &Budget::default(), &crate::NoExternals).unwrap().passed;
     assert_eq!(suite.tests().iter().map(run).collect::<Vec<_>>(), [true, false, true]);
 }
 
@@ -82,7 +82,7 @@ fn coverage_has_the_expressions_that_were_tried_and_the_heads_that_held() {
     let mut coverage = Coverage::default();
     let test = &suite.tests()[0];
     let data = Value::new_object();
-    suite.run_covered(test, &data, &Budget::default(), &crate::Silent, &mut coverage).unwrap();
+    suite.run_covered(test, &data, &Budget::default(), &crate::NoExternals, &mut coverage).unwrap();
     let report = suite.report(&coverage);
     let lines = |ranges: &[Range]| ranges.iter().map(|range| range.start.0).collect::<Vec<_>>();
     assert_eq!(lines(&report["a.rego"].covered), [8, 8]);
@@ -95,6 +95,6 @@ fn a_test_runs_within_its_budget() {
         "package a\ntest_x if { some x in numbers.range(1, 1000000); some y in numbers.range(1, 1000000); x == y + 1; false }",
     ]);
     let budget = Budget::default().with_instructions(10_000);
-    let ended = suite.run(&suite.tests()[0], &Value::new_object(), &budget, &crate::Silent);
+    let ended = suite.run(&suite.tests()[0], &Value::new_object(), &budget, &crate::NoExternals);
     assert!(matches!(ended, Err(EvalError::Budget(_))), "{ended:?}");
 }

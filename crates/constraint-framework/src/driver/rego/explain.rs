@@ -14,7 +14,7 @@ mod covered;
 
 use std::collections::BTreeMap;
 
-use rego_compat::{Module, Query, QueryScope, Range, Restrictions, Silent, Value as RegoValue};
+use rego_compat::{Module, NoExternals, Query, QueryScope, Range, Restrictions, Value as RegoValue};
 
 use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
 use crate::driver::{Budget, CompileErrors};
@@ -158,7 +158,7 @@ impl Question<'_> {
         let Ok(query) = Query::compile(self.modules, text, &self.scope, &Restrictions::default()) else {
             return ExpressionOutcome::Held;
         };
-        match query.solve(&self.input, &self.data, self.budget, &Silent) {
+        match query.solve(&self.input, &self.data, self.budget, &NoExternals) {
             Err(error) => ExpressionOutcome::Error(error.to_string()),
             // A query shows an expression that is false, where a rule does not hold.
             Ok(solutions) => {
@@ -197,7 +197,7 @@ impl Question<'_> {
     fn value(&self, reference: &str) -> String {
         let query = Query::compile(self.modules, reference, &self.scope, &Restrictions::default());
         let solved =
-            query.ok().and_then(|query| query.solve(&self.input, &self.data, self.budget, &Silent).ok());
+            query.ok().and_then(|query| query.solve(&self.input, &self.data, self.budget, &NoExternals).ok());
         let value = solved.and_then(|found| found.into_iter().next()?.values.into_iter().next());
         value.map_or_else(|| "undefined".to_owned(), |value| shown(&value.to_string()))
     }
