@@ -1,6 +1,7 @@
 //! The rule as files, which a reader applies as they are.
 
 use anyhow::{Context, Result};
+use go_compat::sigs_yaml::documents;
 use serde_json::Value;
 
 pub(crate) const TEMPLATE: &str = include_str!("template.yaml");
@@ -11,7 +12,11 @@ pub(crate) const INVERTED: &str = include_str!("admission-policy-inverted.yaml")
 
 /// The objects of a file.
 pub(crate) fn all(text: &str) -> Result<Vec<Value>> {
-    Ok(serde_saphyr::from_multiple(text)?)
+    Ok(documents(text)?
+        .into_iter()
+        .map(|document| document.value)
+        .filter(|object| !object.is_null())
+        .collect())
 }
 
 /// The first object of a file.

@@ -57,8 +57,7 @@ pub async fn run<P: Pattern>() -> Result<()> {
     let arguments = Arguments::parse();
     let namespace = &arguments.namespace;
     if arguments.definitions {
-        let texts =
-            P::definitions(namespace)?.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
+        let texts = P::definitions(namespace)?.iter().map(rights::yaml).collect::<Result<Vec<_>>>()?;
         print(texts.join("---\n").trim_end());
         return Ok(());
     }

@@ -11,6 +11,7 @@ use controller_declaration::{Declaration, check as compare, check_consistency, o
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
@@ -42,13 +43,22 @@ pub fn page(declarations: &[Declaration]) -> String {
 pub fn manifest(declarations: &[Declaration], namespace: &str) -> Result<String> {
     let mut texts = Vec::new();
     for declaration in declarations {
-        texts.push(serde_saphyr::to_string(&declaration.role(namespace))?);
+        texts.push(yaml(&declaration.role(namespace))?);
         if let Some(mut role) = declaration.cluster_role() {
             role.metadata.name = Some(cluster_name(declaration, namespace));
-            texts.push(serde_saphyr::to_string(&role)?);
+            texts.push(yaml(&role)?);
         }
     }
     Ok(texts.join("---\n"))
+}
+
+/// An object as YAML.
+///
+/// # Errors
+///
+/// When it is not an object of JSON.
+pub(crate) fn yaml(object: &impl Serialize) -> Result<String> {
+    Ok(go_compat::sigs_yaml::block(&serde_json::to_string(object)?)?)
 }
 
 fn cluster_name(declaration: &Declaration, namespace: &str) -> String {
