@@ -4,14 +4,14 @@ use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::ObjectMeta;
-use sha2::{Digest, Sha256};
+use kube::core::GroupVersion;
+use sha2::{Digest as _, Sha256};
 
 use super::{EventPlace, Finder, Notice, annotations};
+use crate::digest::{feed, short_hex};
 
 /// The longest message that an API server takes, in bytes.
 const LONGEST: usize = 1024;
-/// Bytes of the digest in a name: a cluster never has so many Events that two of them share 16 bytes.
-const DIGEST: usize = 16;
 
 pub(super) fn event(notice: &Notice<'_>, finder: Finder, place: EventPlace, operator: &str) -> Event {
     let subject = &notice.subject;
@@ -56,10 +56,7 @@ fn involved(notice: &Notice<'_>, place: EventPlace, namespace: &str) -> ObjectRe
         }
         _ => (Some(made()), None),
     };
-    let api_version = match subject.group {
-        "" => subject.version.to_owned(),
-        group => format!("{group}/{}", subject.version),
-    };
+    let api_version = GroupVersion::gv(subject.group, subject.version).api_version();
     ObjectReference {
         api_version: Some(api_version),
         kind: Some(subject.kind.to_owned()),
@@ -96,13 +93,9 @@ fn name(object: &ObjectReference, finder: Finder, reason: &str, message: &str) -
     let (namespace, name, uid) = (text(&object.namespace), text(&object.name), text(&object.uid));
     let mut digest = Sha256::new();
     for part in [finder.component(), &version, &kind, &namespace, &name, &uid, reason, message] {
-        // With its length, so that no two lists of parts read the same.
-        digest.update(part.len().to_be_bytes());
-        digest.update(part);
+        feed(&mut digest, part);
     }
-    let digest = digest.finalize();
-    let digest = data_encoding::HEXLOWER.encode(digest.get(..DIGEST).unwrap_or_default());
-    format!("{}.{digest}", finder.component())
+    format!("{}.{}", finder.component(), short_hex(digest))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use super::{Store, TOO_LARGE, hex};
@@ -50,7 +51,7 @@ impl Store for Layout {
             return Err(TOO_LARGE.to_owned());
         }
         let content = std::fs::read(&file).map_err(unread)?;
-        let found: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = HEXLOWER.encode(&Sha256::digest(&content));
         if found == hex {
             Ok(content)
         } else {

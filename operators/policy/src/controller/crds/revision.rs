@@ -3,6 +3,8 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::digest::{self, short_hex};
+
 /// Rises when a release asks for other CRDs than the one before. A pod leaves CRDs of a higher revision alone, so that
 /// two releases do not undo each other's writes during an upgrade.
 pub(in crate::controller) const REVISION: u64 = 3;
@@ -13,7 +15,7 @@ pub(in crate::controller) const REVISION_ANNOTATION: &str = "webtroller.dev/revi
 pub(in crate::controller) fn fingerprint(value: &Value) -> String {
     let mut digest = Sha256::new();
     feed(&mut digest, value);
-    digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    short_hex(digest)
 }
 
 /// Each value is preceded by a letter for its type, and each text by its length, so that no two values feed the same
@@ -21,8 +23,7 @@ pub(in crate::controller) fn fingerprint(value: &Value) -> String {
 fn feed(digest: &mut Sha256, value: &Value) {
     let mut text = |letter: &str, text: &str| {
         digest.update(letter);
-        digest.update(text.len().to_le_bytes());
-        digest.update(text);
+        digest::feed(digest, text);
     };
     match value {
         Value::Null => digest.update("z"),
@@ -37,8 +38,7 @@ fn feed(digest: &mut Sha256, value: &Value) {
         Value::Object(fields) => {
             digest.update("{");
             for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-                digest.update(name.len().to_le_bytes());
-                digest.update(name);
+                digest::feed(digest, name);
                 feed(digest, value);
             }
             digest.update("}");
