@@ -25,7 +25,7 @@ pub(super) fn constraint(object: &WatchedObject) -> Result<Constraint, String> {
     let metadata = ObjectMeta {
         name: object.name().to_owned(),
         uid: object.uid().to_owned(),
-        generation: object.metadata().generation,
+        generation: object.generation(),
         ..ObjectMeta::default()
     };
     Ok(Constraint { id, metadata, spec })

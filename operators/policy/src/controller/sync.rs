@@ -46,7 +46,7 @@ impl SyncSources {
         };
         let kinds =
             kinds.into_iter().filter(|kind| !kind.version.is_empty() && !kind.kind.is_empty()).collect();
-        let generation = object.metadata().generation.unwrap_or_default();
+        let generation = object.generation().unwrap_or_default();
         self.0.insert(key.reference.clone(), SyncSource { key, generation, refused: None, kinds });
         Ok(())
     }

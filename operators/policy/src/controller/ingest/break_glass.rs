@@ -29,7 +29,14 @@ struct Suspension {
 
 #[derive(Deserialize)]
 struct BreakGlass {
+    metadata: Created,
     spec: Spec,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Created {
+    creation_timestamp: Timestamp,
 }
 
 #[derive(Deserialize)]
@@ -68,10 +75,9 @@ impl Suspensions {
 impl Suspension {
     fn of(object: &WatchedObject) -> Result<Self, String> {
         let value = object.to_value().map_err(|error| error.to_string())?;
-        let BreakGlass { spec: Spec { until, reason } } =
+        let BreakGlass { metadata, spec: Spec { until, reason } } =
             BreakGlass::deserialize(&value).map_err(|error| error.to_string())?;
-        let created =
-            object.metadata().creation_timestamp.as_ref().map_or_else(Timestamp::now, |time| time.0);
+        let created = metadata.creation_timestamp;
         let latest = created.checked_add(LONGEST).unwrap_or(created);
         Ok(Self { until: until.min(latest), reason })
     }
@@ -117,5 +123,30 @@ impl Ingest {
         self.suspensions.text = text;
         self.changed = true;
         self.report_everything();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::controller::kinds::BREAK_GLASS;
+
+    fn until(created: Value) -> Result<String, String> {
+        let object = json!({
+            "metadata": {"name": "a", "creationTimestamp": created},
+            "spec": {"until": "2030-01-01T00:00:00Z", "reason": "outage"},
+        });
+        let object = WatchedObject::from_value(&BREAK_GLASS, &object).unwrap();
+        Suspension::of(&object).map(|suspension| suspension.until.to_string())
+    }
+
+    #[test]
+    fn the_cap_counts_from_the_creation_and_without_one_nothing_is_suspended() {
+        assert_eq!(until(json!("2026-01-01T00:00:00Z")).unwrap(), "2026-01-02T00:00:00Z");
+        for unreadable in [Value::Null, json!("yesterday"), json!(7)] {
+            assert!(until(unreadable.clone()).is_err(), "{unreadable}");
+        }
     }
 }

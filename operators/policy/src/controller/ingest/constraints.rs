@@ -72,7 +72,7 @@ impl Ingest {
 
     fn constraint_applied(&mut self, object: &WatchedObject) {
         let key = parent_key(object);
-        let generation = object.metadata().generation.unwrap_or_default();
+        let generation = object.generation().unwrap_or_default();
         self.parent_changed(&key.reference, object);
         let id = ConstraintRef { kind: object.gvk().kind.clone(), name: object.name().to_owned() };
         let known = self.constraints.0.get(&id);

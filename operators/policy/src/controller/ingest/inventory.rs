@@ -33,13 +33,35 @@ impl Ingest {
 
     /// An object on its way out is as good as gone: what replaces it must not clash with it.
     fn object_applied(&mut self, key: GvkKey, object: &WatchedObject) {
-        if object.metadata().deletion_timestamp.is_some() {
+        if object.is_deleting() {
             return self.object_gone(&key, object);
         }
-        let document = Document::from_text(object.json().to_owned());
-        let Ok(document) = document else { return };
+        let document = match Document::from_text(object.json().to_owned()) {
+            Ok(document) => document,
+            Err(error) => return self.object_unreadable(&key, object, &error.to_string()),
+        };
+        self.object_readable(&key, object);
         if self.offer(&document) {
             self.sync.kinds.entry(key).or_default().objects.insert(name(object), document);
+        }
+    }
+
+    /// An object whose new version cannot be read leaves the inventory, and the constraints that refer to its kind say so.
+    fn object_unreadable(&mut self, key: &GvkKey, object: &WatchedObject, error: &str) {
+        self.object_gone(key, object);
+        let (_, _, kind_name) = key;
+        tracing::warn!(kind = kind_name, object = %object.key(), error, "an object cannot be read for the inventory");
+        let kind = self.sync.kinds.entry(key.clone()).or_default();
+        let reason = format!("{}: an object cannot be read: {error}", object.key());
+        kind.waiting.iter().for_each(|source| source.list_fails(ErrorClass::Transient, reason.clone()));
+        if kind.unreadable.insert(name(object)) {
+            self.report_sync();
+        }
+    }
+
+    fn object_readable(&mut self, key: &GvkKey, object: &WatchedObject) {
+        if self.sync.kinds.get_mut(key).is_some_and(|kind| kind.unreadable.remove(&name(object))) {
+            self.report_sync();
         }
     }
 
@@ -75,6 +97,7 @@ impl Ingest {
     }
 
     fn object_gone(&mut self, key: &GvkKey, object: &WatchedObject) {
+        self.object_readable(key, object);
         let stored = self.sync.kinds.get_mut(key).and_then(|kind| kind.objects.remove(&name(object)));
         if let Some(document) = stored {
             self.drop_object(&document);

@@ -8,7 +8,7 @@ use constraint_framework::review::Document;
 use constraint_framework::target::{AdmissionTarget, KindRead};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kube::core::GroupVersionKind;
+use kube::core::{GroupVersion, GroupVersionKind};
 use kube::error::DiscoveryError;
 use pod_status::ParentKey;
 use pod_status::readiness::{ErrorClass, ReadinessSource};
@@ -46,6 +46,8 @@ pub(super) type GvkKey = (String, String, String);
 pub(super) struct Kind {
     pub(super) waiting: Vec<ReadinessSource>,
     pub(super) objects: BTreeMap<(Option<String>, String), Document>,
+    /// The objects that exist and cannot be read.
+    pub(super) unreadable: BTreeSet<(Option<String>, String)>,
     state: State,
 }
 
@@ -91,11 +93,11 @@ impl Synced {
     /// Returns why objects of a kind are not all there; one version of the kind is enough where the policy takes any.
     fn lacks(&self, read: &KindRead) -> Option<String> {
         let is_meant = |(group, version, kind): &GvkKey| {
-            let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+            let api_version = GroupVersion::gv(group, version).api_version();
             *kind == read.kind && read.api_version.as_ref().is_none_or(|wanted| *wanted == api_version)
         };
         let asked: Vec<_> =
-            self.kinds.iter().filter(|(key, _)| is_meant(key)).map(|(_, kind)| kind.state).collect();
+            self.kinds.iter().filter(|(key, _)| is_meant(key)).map(|(_, kind)| kind).collect();
         let kind = match &read.api_version {
             None => read.kind.clone(),
             Some(api_version) => format!("{} ({api_version})", read.kind),
@@ -103,7 +105,11 @@ impl Synced {
         if asked.is_empty() {
             return Some(format!("objects of kind {kind}, which no SyncSet names, nor the Config"));
         }
-        asked.contains(&State::Listing).then(|| format!("objects of kind {kind}, which are being listed"))
+        if asked.iter().any(|kind| kind.state == State::Listing) {
+            return Some(format!("objects of kind {kind}, which are being listed"));
+        }
+        let (_, name) = asked.iter().find_map(|kind| kind.unreadable.first())?;
+        Some(format!("objects of kind {kind}, of which {name} cannot be read"))
     }
 }
 
@@ -145,7 +151,7 @@ impl Ingest {
 
     fn sync_applied(&mut self, object: &WatchedObject) {
         let key = parent_key(object);
-        let generation = object.metadata().generation.unwrap_or_default();
+        let generation = object.generation().unwrap_or_default();
         self.parent_changed(&key.reference, object);
         if let Some(reason) = self.does_not_count(&key) {
             let failure = Some((ErrorClass::Permanent, vec![pod_error("ignored", reason)]));
@@ -272,7 +278,7 @@ impl Ingest {
     }
 
     /// Reports each SyncSet and the Config that is refused, or whose kinds are decided: synced, or not served.
-    fn report_sync(&mut self) {
+    pub(super) fn report_sync(&mut self) {
         self.report_referential();
         for source in self.sync.sources.iter() {
             let state = |gvk: &GroupVersionKind| {

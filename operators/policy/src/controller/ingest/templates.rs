@@ -89,9 +89,9 @@ impl Ingest {
 
     fn template_applied(&mut self, object: &Arc<WatchedObject>) {
         let key = parent_key(object);
-        let generation = object.metadata().generation.unwrap_or_default();
+        let generation = object.generation().unwrap_or_default();
         self.parent_changed(&key.reference, object);
-        if object.metadata().deletion_timestamp.is_some() {
+        if object.is_deleting() {
             return;
         }
         let parts = match object.to_value() {
