@@ -51,7 +51,8 @@ pub(super) fn lockout(policy: &PolicySet, budget: &Budget) -> Lockout {
 }
 
 fn is_denied(policy: &PolicySet, request: &Value, budget: &Budget) -> bool {
-    let Ok(review) = AdmissionTarget.request(&request.to_string()) else { return false };
+    // A request that cannot be asked about may be denied.
+    let Ok(review) = AdmissionTarget.request(&request.to_string()) else { return true };
     policy.review(&review, EnforcementPoint::WEBHOOK, budget).is_denied()
 }
 

@@ -78,7 +78,10 @@ fn constraint(
     let checked = compiler.check_constraint(&constraint, &AdmissionTarget);
     checked.map_err(|errors| refuse(&lines(&errors)))?;
     // Without its template it denies nothing yet; its parameters are checked by the API server.
-    let Ok(alone) = policies.with_only(&constraint) else { return Ok(Vec::new()) };
+    let alone = match policies.with_only(&constraint) {
+        Err(IngestError::MissingTemplate { .. }) => return Ok(Vec::new()),
+        alone => alone.map_err(|error| refuse(&reasons(&error)))?,
+    };
     let lockout = lockout(&alone, budget);
     if let Some(reason) = lockout.refusal(manifest) {
         return Err(refuse(&[reason]));
