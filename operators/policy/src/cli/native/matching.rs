@@ -140,8 +140,10 @@ pub(super) fn selector(selector: &Value) -> Result<Selector, String> {
 }
 
 impl Selector {
-    pub(super) fn matches(&self, object: &Document) -> bool {
+    /// # Errors
+    /// The labels of the object cannot be read.
+    pub(super) fn matches(&self, object: &Document) -> Result<bool, String> {
         let review = AdmissionTarget.object(object.clone(), None);
-        self.0.matches(&review).unwrap_or(false)
+        self.0.matches(&review).map_err(|error| error.to_string())
     }
 }

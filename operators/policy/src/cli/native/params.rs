@@ -49,8 +49,8 @@ impl Params {
         }) {
             let document = Document::from_value(object).map_err(|error| error.to_string())?;
             is_namespaced |= !document.namespace().is_empty();
-            let selected = selector.as_ref().is_none_or(|selector| selector.matches(&document));
-            if selected && (name.is_empty() || document.name() == name) {
+            let selected = selector.as_ref().map(|selector| selector.matches(&document)).transpose()?;
+            if selected.unwrap_or(true) && (name.is_empty() || document.name() == name) {
                 candidates.push(document);
             }
         }
