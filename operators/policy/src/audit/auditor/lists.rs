@@ -69,15 +69,15 @@ impl Auditor {
         self.lists.push(fetch.boxed());
     }
 
-    pub(super) fn on_fetched(&mut self, Fetched { pass, page }: Fetched) {
+    pub(super) fn on_fetched(&mut self, Fetched { mut pass, page }: Fetched) {
         let listed = match page {
             Ok(listed) => listed,
             Err(error) => return self.submit(vec![Work::PassEnded(pass, Err(error.to_string()))]),
         };
         let gvk = pass.kind.gvk();
-        let work = |raw: Box<serde_json::value::RawValue>| {
-            let head: Head<'_> = serde_json::from_str(raw.get()).ok()?;
-            Some(Work::Listed {
+        let work = |raw: Box<serde_json::value::RawValue>| -> serde_json::Result<Work> {
+            let head: Head<'_> = serde_json::from_str(raw.get())?;
+            Ok(Work::Listed {
                 place: Place::of(&pass.kind, &head.metadata.namespace, &head.metadata.name),
                 version: head.metadata.resource_version.to_string(),
                 text: head.complete(&gvk, raw.get()),
@@ -85,7 +85,17 @@ impl Auditor {
                 verifies: pass.verifies,
             })
         };
-        let mut works: VecDeque<_> = listed.items.into_iter().filter_map(work).collect();
+        let (mut works, mut unreadable) = (VecDeque::new(), 0_usize);
+        for read in listed.items.into_iter().map(work) {
+            match read {
+                Ok(work) => works.push_back(work),
+                Err(error) => {
+                    tracing::warn!(kind = %pass.kind, %error, "an object cannot be read for the audit");
+                    unreadable = unreadable.saturating_add(1);
+                }
+            }
+        }
+        pass.unreadable = pass.unreadable.saturating_add(unreadable);
         works.push_back(match listed.continue_token {
             Some(token) => Work::PageEnded(pass, token),
             None => Work::PassEnded(pass, Ok(())),
@@ -104,7 +114,8 @@ impl Auditor {
         match result {
             Ok(()) => {
                 self.backoffs.remove(&pass.kind);
-                self.ledger.set_trouble(&pass.kind, None);
+                let trouble = format!("list: {} objects cannot be read", pass.unreadable);
+                self.ledger.set_trouble(&pass.kind, Some(&*trouble).filter(|_| pass.unreadable > 0));
                 self.journal.pass_ends(pass);
             }
             Err(error) => {

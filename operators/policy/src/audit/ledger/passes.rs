@@ -27,6 +27,8 @@ pub(in crate::audit) struct Pass {
     pub(in crate::audit) scope: Scope,
     /// No difference is expected.
     pub(in crate::audit) verifies: bool,
+    /// The objects of the list that cannot be read.
+    pub(in crate::audit) unreadable: usize,
     /// The epoch in which it began.
     epoch: Epoch,
 }
@@ -90,7 +92,7 @@ impl Ledger {
                 continue;
             };
             book.passing = true;
-            return Some(Pass { kind, namespace, scope, verifies, epoch });
+            return Some(Pass { kind, namespace, scope, verifies, unreadable: 0, epoch });
         }
         None
     }

@@ -8,9 +8,11 @@ use constraint_framework::api::{CONSTRAINTS_GROUP, Constraint, ConstraintRef, TE
 use constraint_framework::policyset::{Compiler, ConstraintInForce, PolicySet, PolicySetBuilder};
 use constraint_framework::review::{Document, EnforcementPoint};
 use constraint_framework::target::{AdmissionTarget, KindFilter};
+use kube::core::GroupVersion;
 use serde_json::Value;
 
 use super::{Object, Violation};
+use crate::api_version::group;
 use crate::audit::judge::Judge;
 use crate::audit::ledger::{Epoch, Scope};
 use crate::config::{ExcludedNamespaces, Process};
@@ -47,8 +49,7 @@ pub(super) enum Role {
 }
 
 pub(super) fn role(manifest: &Value) -> Role {
-    let version = manifest.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    match version.split('/').next().unwrap_or_default() {
+    match group(manifest) {
         TEMPLATES_GROUP => Role::Template,
         CONSTRAINTS_GROUP => Role::Constraint,
         "config.gatekeeper.sh" | "syncset.gatekeeper.sh" => Role::Sync,
@@ -97,10 +98,7 @@ impl Collector {
             let kinds = manifest.pointer(list).and_then(Value::as_array).into_iter().flatten();
             for kind in kinds {
                 let part = |name: &str| kind.get(name).and_then(Value::as_str).unwrap_or_default();
-                let api_version = match part("group") {
-                    "" => part("version").to_owned(),
-                    group => format!("{group}/{}", part("version")),
-                };
+                let api_version = GroupVersion::gv(part("group"), part("version")).api_version();
                 self.synced.insert((api_version, part("kind").to_owned()));
             }
         }
@@ -143,6 +141,11 @@ impl Collector {
     }
 }
 
+/// The problem of an object that cannot be read.
+pub(super) fn unreadable(error: impl std::fmt::Display) -> String {
+    format!("an object cannot be read: {error}")
+}
+
 impl Assembly {
     /// The constraints that are audited.
     pub(super) fn constraints(&self) -> impl Iterator<Item = &ConstraintInForce> {
@@ -166,8 +169,7 @@ impl Assembly {
         text: String,
         place: Option<(PathBuf, u64)>,
     ) -> Result<Vec<(ConstraintRef, Violation)>, String> {
-        let object =
-            Document::from_text(text).map_err(|error| format!("an object cannot be read: {error}"))?;
+        let object = Document::from_text(text).map_err(unreadable)?;
         if self.judge.excluded.contains_object(Process::Audit, &object) {
             return Ok(Vec::new());
         }

@@ -1,13 +1,15 @@
 //! An audit of files, as `kubectl get -o yaml` writes them.
 
+use std::sync::Arc;
+
 use constraint_framework::review::Document;
 
-use super::assembly::{Assembly, Collector, Role, role};
+use super::assembly::{Assembly, Collector, Role, role, unreadable};
 use super::{Found, OnceArgs, Progress};
 use crate::cli::{Manifest, load};
 
 /// Audits the files that the arguments name.
-pub(super) fn audit(args: &OnceArgs, progress: &Progress) -> (Assembly, Found) {
+pub(super) fn audit(args: &OnceArgs, progress: &Progress) -> (Arc<Assembly>, Found) {
     let mut collector = Collector::new(&args.namespace);
     let mut manifests = Vec::new();
     for path in &args.paths {
@@ -20,19 +22,16 @@ pub(super) fn audit(args: &OnceArgs, progress: &Progress) -> (Assembly, Found) {
     let assembly = collector.assemble();
     let mut kinds = std::collections::BTreeSet::new();
     for manifest in manifests {
-        match assembly.judge(manifest.object.to_string(), Some((manifest.path.clone(), manifest.line))) {
-            Ok(violations) => found.take(violations),
-            Err(reason) => {
-                found.problems.push(format!("{}:{}: {reason}", manifest.path.display(), manifest.line))
-            }
-        }
+        // What cannot be read is among the problems already.
+        let place = (manifest.path, manifest.line);
+        found.take(assembly.judge(manifest.object.to_string(), Some(place)).unwrap_or_default());
         kinds.insert(manifest.object.get("kind").map(ToString::to_string));
         found.objects = found.objects.saturating_add(1);
         progress.objects(1);
     }
     found.kinds = kinds.len();
     found.sort();
-    (assembly, found)
+    (Arc::new(assembly), found)
 }
 
 /// Takes policies first, in the order in which one needs the other.
@@ -42,8 +41,12 @@ pub(super) fn collect(collector: &mut Collector, manifests: &[Manifest]) {
         of_role.for_each(|manifest| collector.policy(&manifest.object));
     }
     for manifest in manifests {
-        if let Ok(object) = Document::from_value(&manifest.object) {
-            collector.object(&object);
+        match Document::from_value(&manifest.object) {
+            Ok(object) => collector.object(&object),
+            Err(error) => {
+                let (path, line) = (manifest.path.display(), manifest.line);
+                collector.problems.push(format!("{path}:{line}: {}", unreadable(error)));
+            }
         }
     }
 }

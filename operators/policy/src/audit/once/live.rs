@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use constraint_framework::api::{CONSTRAINTS_GROUP, ConstraintRef};
+use constraint_framework::api::{CONSTRAINTS_GROUP, ConstraintRef, TEMPLATES_GROUP};
 use constraint_framework::review::Document;
 use futures::{StreamExt, stream};
 use kube::discovery::Discovery;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use watch_manager::source::{Page, SourceError, WatchTarget};
 use watch_manager::{GroupVersionKind, KubeSource, Source};
 
-use super::assembly::{Assembly, Collector};
+use super::assembly::{Assembly, Collector, unreadable};
 use super::dump::collect;
 use super::{Found, OnceArgs, Progress, Violation};
 use crate::audit::kinds::{ServedKind, selected, served};
@@ -29,7 +29,11 @@ struct Lister {
 }
 
 /// Audits the cluster of `client`.
-pub(super) async fn audit(args: &OnceArgs, client: kube::Client, progress: &Progress) -> (Assembly, Found) {
+pub(super) async fn audit(
+    args: &OnceArgs,
+    client: kube::Client,
+    progress: &Progress,
+) -> (Arc<Assembly>, Found) {
     let mut collector = Collector::new(&args.namespace);
     let kinds = match Discovery::new(client.clone()).run_aggregated().await {
         Ok(discovery) => discovery.groups().flat_map(served).collect(),
@@ -56,9 +60,7 @@ pub(super) async fn audit(args: &OnceArgs, client: kube::Client, progress: &Prog
     }
     drop(judged);
     found.sort();
-    let assembly = Arc::try_unwrap(assembly);
-    // Every thread that judged has ended.
-    (assembly.unwrap_or_else(|_| Collector::new("").assemble()), found)
+    (assembly, found)
 }
 
 /// Reads policies, Namespaces and what policies may refer to.
@@ -72,12 +74,14 @@ async fn prepare(args: &OnceArgs, lister: &Lister, kinds: &[ServedKind], collect
         |group: &'static str| kinds.iter().filter(move |kind| kind.group == group && kind.followable);
     let mut groups = vec!["config.gatekeeper.sh", "syncset.gatekeeper.sh"];
     if args.policies.is_empty() {
-        groups.splice(0..0, ["templates.gatekeeper.sh", CONSTRAINTS_GROUP]);
+        groups.splice(0..0, [TEMPLATES_GROUP, CONSTRAINTS_GROUP]);
     }
     for kind in groups.into_iter().flat_map(of_group) {
         for text in read(lister, kind, collector).await {
-            let manifest: Value = serde_json::from_str(&text).unwrap_or_default();
-            collector.policy(&manifest);
+            match Document::from_text(text).map_err(unreadable).and_then(whole) {
+                Ok(manifest) => collector.policy(&manifest),
+                Err(reason) => collector.problems.push(problem(kind, &reason)),
+            }
         }
     }
     let synced = collector.synced().clone();
@@ -88,8 +92,9 @@ async fn prepare(args: &OnceArgs, lister: &Lister, kinds: &[ServedKind], collect
     };
     for kind in kinds.iter().filter(is_needed) {
         for text in read(lister, kind, collector).await {
-            if let Ok(object) = Document::from_text(text) {
-                collector.object(&object);
+            match Document::from_text(text) {
+                Ok(object) => collector.object(&object),
+                Err(error) => collector.problems.push(problem(kind, &unreadable(error))),
             }
         }
     }
@@ -97,18 +102,32 @@ async fn prepare(args: &OnceArgs, lister: &Lister, kinds: &[ServedKind], collect
 
 /// All objects of a kind. What cannot be read is a problem.
 async fn read(lister: &Lister, kind: &ServedKind, collector: &mut Collector) -> Vec<String> {
-    let mut texts = Vec::new();
-    let mut take = |page: Option<Vec<String>>| match page {
-        Some(page) => texts.extend(page),
-        None => texts.clear(),
+    let mut items = Vec::new();
+    let mut take = |page: Option<Items>| match page {
+        Some(page) => items.extend(page),
+        None => items.clear(),
     };
     let result = list(lister, kind, async |page| take(page)).await;
     if let Err(error) = result {
         collector.problems.push(format!("{} cannot be listed: {error}", name(kind)));
     }
-    texts
+    let readable = |item: Result<String, String>| {
+        item.map_err(|reason| collector.problems.push(problem(kind, &reason))).ok()
+    };
+    items.into_iter().filter_map(readable).collect()
 }
 
+/// The whole of an object, however deeply it is nested.
+fn whole(object: Document) -> Result<Value, String> {
+    object.body().parse().map_err(unreadable)
+}
+
+fn problem(kind: &ServedKind, reason: &str) -> String {
+    format!("{}: {reason}", name(kind))
+}
+
+/// The objects of a page, or why one cannot be read.
+type Items = Vec<Result<String, String>>;
 type Judged = (usize, Vec<(ConstraintRef, Violation)>, Vec<String>);
 
 /// Judges all objects of a kind, a page at a time.
@@ -123,12 +142,12 @@ async fn judge(lister: &Lister, assembly: &Arc<Assembly>, kind: ServedKind, prog
         progress.objects(page.len());
         let assembly = Arc::clone(assembly);
         let judged = tokio::task::spawn_blocking(move || {
-            page.into_iter().map(|text| assembly.judge(text, None)).collect::<Vec<_>>()
+            page.into_iter().map(|text| assembly.judge(text?, None)).collect::<Vec<_>>()
         });
         for judged in judged.await.unwrap_or_else(|error| vec![Err(error.to_string())]) {
             match judged {
                 Ok(found) => violations.extend(found),
-                Err(reason) => problems.push(format!("{}: {reason}", name(&kind))),
+                Err(reason) => problems.push(problem(&kind, &reason)),
             }
         }
     })
@@ -143,7 +162,7 @@ async fn judge(lister: &Lister, assembly: &Arc<Assembly>, kind: ServedKind, prog
 async fn list(
     lister: &Lister,
     kind: &ServedKind,
-    mut take: impl AsyncFnMut(Option<Vec<String>>),
+    mut take: impl AsyncFnMut(Option<Items>),
 ) -> Result<(), SourceError> {
     let (target, gvk) = (WatchTarget::all(kind.resource()), kind.gvk());
     let mut page = Page::first(lister.chunk_size);
@@ -151,7 +170,7 @@ async fn list(
     loop {
         match lister.source.list(&target, &page).await {
             Ok(listed) => {
-                take(Some(listed.items.iter().filter_map(|raw| complete(&gvk, raw.get())).collect())).await;
+                take(Some(listed.items.iter().map(|raw| complete(&gvk, raw.get())).collect())).await;
                 let Some(token) = listed.continue_token else { return Ok(()) };
                 page.continue_token = Some(token);
             }
@@ -167,11 +186,73 @@ async fn list(
     }
 }
 
-fn complete(gvk: &GroupVersionKind, text: &str) -> Option<String> {
-    let head: Head<'_> = serde_json::from_str(text).ok()?;
-    Some(head.complete(gvk, text))
+fn complete(gvk: &GroupVersionKind, text: &str) -> Result<String, String> {
+    let head: Head<'_> = serde_json::from_str(text).map_err(unreadable)?;
+    Ok(head.complete(gvk, text))
 }
 
 fn name(kind: &ServedKind) -> String {
     kind.audited(0).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::{Request, Response};
+    use kube::client::Body;
+    use tower::BoxError;
+
+    use super::*;
+
+    /// A client of an API server whose every list has this one item.
+    fn client(item: &str) -> kube::Client {
+        let list = format!(
+            r#"{{"kind":"List","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},"items":[{item}]}}"#
+        );
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let answer = Response::new(Body::from(list.clone().into_bytes()));
+            async move { Ok::<_, BoxError>(answer) }
+        });
+        kube::Client::new(service, "default")
+    }
+
+    async fn problems(group: &str, kind: &str, item: &str) -> Vec<String> {
+        let kind = ServedKind {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            plural: format!("{}s", kind.to_lowercase()),
+            namespaced: false,
+            followable: true,
+        };
+        let lister = Lister { source: KubeSource::new(client(item)), chunk_size: None };
+        let mut collector = Collector::new("");
+        prepare(&OnceArgs::default(), &lister, &[kind], &mut collector).await;
+        collector.problems
+    }
+
+    fn nested(levels: usize) -> String {
+        format!(r#"{{"metadata":{{"name":"a"}},"spec":{}{}}}"#, "[".repeat(levels), "]".repeat(levels))
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_a_problem_also_before_anything_is_judged() {
+        for (group, kind, item) in [
+            (TEMPLATES_GROUP, "ConstraintTemplate", nested(1000)),
+            (TEMPLATES_GROUP, "ConstraintTemplate", r#"{"metadata":{"name":1}}"#.to_owned()),
+            ("", "Namespace", r#"{"metadata":{"name":1}}"#.to_owned()),
+            ("", "Namespace", r#"{"metadata":{"name":"a","labels":{"a":1}}}"#.to_owned()),
+        ] {
+            let problems = problems(group, kind, &item).await;
+            assert!(
+                matches!(&*problems, [problem] if problem.contains("an object cannot be read: ")),
+                "{problems:?}"
+            );
+        }
+        // Deeper than serde_json reads, and as deep as reviews do.
+        let problems = problems(TEMPLATES_GROUP, "ConstraintTemplate", &nested(200)).await;
+        assert!(
+            matches!(&*problems, [problem] if problem.starts_with("ConstraintTemplate a: ")),
+            "{problems:?}"
+        );
+    }
 }
