@@ -19,6 +19,7 @@
 //! ```
 
 mod api_error;
+mod api_version;
 pub mod audit;
 mod budget;
 pub mod catalog;
@@ -26,6 +27,7 @@ pub mod cli;
 pub mod config;
 pub mod controller;
 pub mod declaration;
+mod digest;
 pub mod enforce;
 mod established;
 pub mod events;
@@ -34,3 +36,4 @@ pub mod migrate;
 mod own_watch;
 pub mod progress;
 pub mod runtime;
+mod written;

@@ -23,6 +23,8 @@ use serde_json::Value;
 use diagnostic::{Diagnostic, Level};
 use policies::Policies;
 
+use crate::api_version;
+
 /// Nothing to do.
 const SAME: u8 = 0;
 /// Something is different or not supported.
@@ -130,7 +132,7 @@ impl Entry {
     }
 
     fn group(&self) -> &str {
-        self.text("/apiVersion").rsplit_once('/').map_or("", |(group, _)| group)
+        api_version::group(&self.object)
     }
 
     /// Kind, namespace and name, as in `Config gatekeeper-system/config`.

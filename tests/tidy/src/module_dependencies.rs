@@ -27,10 +27,12 @@ const FRAMEWORK: Allowed = &[
 /// `enforce` and `controller` meet in `in_force`; no module uses `runtime`.
 const OPERATOR: Allowed = &[
     ("api_error", &[]),
+    ("api_version", &[]),
     (
         "audit",
         &[
             "api_error",
+            "api_version",
             "budget",
             "cli",
             "config",
@@ -39,21 +41,26 @@ const OPERATOR: Allowed = &[
             "events",
             "in_force",
             "own_watch",
+            "written",
         ],
     ),
     ("budget", &[]),
-    ("catalog", &["api_error", "cli"]),
-    ("cli", &["budget", "enforce", "in_force"]),
+    ("catalog", &["api_error", "cli", "written"]),
+    ("cli", &["api_version", "budget", "enforce", "in_force"]),
     ("config", &[]),
-    ("controller", &["api_error", "config", "established", "in_force", "own_watch"]),
+    (
+        "controller",
+        &["api_error", "api_version", "config", "digest", "established", "in_force", "own_watch", "written"],
+    ),
     ("declaration", &[]),
+    ("digest", &[]),
     ("enforce", &["config", "events", "in_force"]),
     ("established", &["own_watch"]),
-    ("events", &["api_error"]),
+    ("events", &["api_error", "digest"]),
     ("in_force", &["config"]),
-    ("migrate", &["api_error", "budget", "cli", "config", "enforce"]),
+    ("migrate", &["api_error", "api_version", "budget", "cli", "config", "enforce"]),
     ("own_watch", &[]),
-    ("progress", &["api_error"]),
+    ("progress", &["api_error", "api_version"]),
     (
         "runtime",
         &[
@@ -70,6 +77,7 @@ const OPERATOR: Allowed = &[
             "progress",
         ],
     ),
+    ("written", &[]),
 ];
 
 /// The items of kube that reach a cluster: `cli` must do without.

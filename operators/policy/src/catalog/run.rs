@@ -1,7 +1,5 @@
 //! The commands.
 
-use k8s_openapi::jiff::Timestamp;
-
 use go_compat::sigs_yaml;
 
 use super::cluster::{Cluster, Failure, Installed};
@@ -13,6 +11,7 @@ use super::{
     CONFLICT, DONE, GenerateArgs, InstallArgs, ListArgs, NO_CLUSTER, PARTIAL, Report, SearchArgs, UNUSABLE,
     UninstallArgs, UpgradeArgs, generate as generator,
 };
+use crate::written::now;
 
 impl Report {
     fn done(text: String) -> Self {
@@ -26,11 +25,6 @@ impl Report {
     fn failed(failure: &Failure) -> Self {
         Self { code: NO_CLUSTER, text: String::new(), messages: vec![failure.to_string()] }
     }
-}
-
-/// To the second, as Kubernetes writes times.
-fn now() -> String {
-    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 pub(super) fn search(args: &SearchArgs) -> Report {

@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 
+use crate::api_version::group_version;
+
 /// The AdmissionReview for creating `object`; an AdmissionReview stands for itself.
 pub fn admission_review(object: &Value) -> Value {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     if text("/kind") == "AdmissionReview" {
         return object.clone();
     }
-    let (group, version) = text("/apiVersion").rsplit_once('/').unwrap_or(("", text("/apiVersion")));
+    let (group, version) = group_version(text("/apiVersion"));
     let kind = json!({"group": group, "version": version, "kind": text("/kind")});
     let resource = json!({"group": group, "version": version, "resource": plural(text("/kind"))});
     json!({

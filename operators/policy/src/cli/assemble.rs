@@ -31,6 +31,7 @@ use super::mutator;
 use super::native::{NativePolicies, ReadPolicies};
 use super::resource::Resources;
 use super::snippet;
+use crate::api_version::group;
 
 pub(super) use constraint::LoadedConstraint;
 use prepare::{Prepared, prepare, prepare_all};
@@ -128,11 +129,11 @@ fn compiled(manifests: &[Manifest], compiler: Compiler) -> Draft {
     let mut draft = Draft { builder, ..Draft::default() };
     let (sound, refused): (Vec<_>, Vec<_>) =
         manifests.par_iter().partition(|manifest| shape::is_sound(manifest));
-    let is_own = |manifest: &&&Manifest| kinds::is_of_gatekeeper(group_of(&manifest.object));
+    let is_own = |manifest: &&&Manifest| kinds::is_of_gatekeeper(group(&manifest.object));
     let own: Vec<_> = sound.par_iter().filter(is_own).copied().collect();
     let places = snippet::FieldPlaces::default();
     draft.problems.extend(refused.into_iter().flat_map(|manifest| shape::problems(manifest, &places)));
-    let of_group = |group| own.iter().copied().filter(move |manifest| group_of(&manifest.object) == group);
+    let of_group = |wanted| own.iter().copied().filter(move |manifest| group(&manifest.object) == wanted);
     let of_kind =
         |group, kind| of_group(group).filter(move |manifest| text(&manifest.object, "/kind") == kind);
     for manifest in of_kind(TEMPLATES_GROUP, "ConstraintTemplate") {
@@ -310,10 +311,6 @@ fn refused(error: &IngestError, manifest: &Manifest) -> Vec<ManifestError> {
         }
         error => vec![ManifestError::at(manifest, error.to_string())],
     }
-}
-
-fn group_of(object: &Value) -> &str {
-    text(object, "/apiVersion").rsplit_once('/').map_or("", |(group, _)| group)
 }
 
 /// The constraint with the defaults of its schema, as an API server would store it.

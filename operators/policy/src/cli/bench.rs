@@ -24,6 +24,7 @@ use super::assemble::{Assembly, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
 use super::native;
 use super::snippet::with_carets;
+use crate::cli::load::is_yaml;
 use go_compat::sigs_yaml;
 
 /// Measured, and not slower.
@@ -258,10 +259,6 @@ fn save(path: &Path, record: &Record) -> Result<(), Vec<String>> {
     let text = if is_yaml(path) { in_yaml(record)? } else { record.to_json() };
     std::fs::write(path, text)
         .map_err(|error| vec![format!("{}: cannot be written: {error}", path.display())])
-}
-
-fn is_yaml(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 fn in_yaml(record: &Record) -> Result<String, Vec<String>> {

@@ -16,6 +16,7 @@ use super::assemble::{Assembly, Topic, Warning, assemble};
 use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::native::is_native;
 use super::snippet::with_carets;
+use crate::api_version::group;
 use go_compat::sigs_yaml;
 
 const EXAMPLES: &str = "\
@@ -124,9 +125,7 @@ fn run(
 
 /// Returns true if an object is a template, a constraint or one of Kubernetes' own policies.
 pub(super) fn is_policy(object: &Value) -> bool {
-    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-    [TEMPLATES_GROUP, CONSTRAINTS_GROUP].contains(&group) || is_native(object)
+    [TEMPLATES_GROUP, CONSTRAINTS_GROUP].contains(&group(object)) || is_native(object)
 }
 
 /// Gatekeeper's order: descending by name, version and kind, so that it does not depend on the order of the inputs.

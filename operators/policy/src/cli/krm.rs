@@ -23,6 +23,7 @@ use super::judge::{JudgeOptions, Unplaced, judge};
 use super::load::{items, load};
 use super::manifest::{Manifest, ManifestError};
 use super::progress::Progress;
+use crate::api_version::group;
 use go_compat::sigs_yaml::Placed;
 
 /// Validated: no result is an error.
@@ -127,13 +128,12 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
 }
 
 fn is_policy(manifest: &Manifest) -> bool {
-    let version = manifest.object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let groups = [
         constraint_framework::api::TEMPLATES_GROUP,
         constraint_framework::api::CONSTRAINTS_GROUP,
         EXPANSION_GROUP,
     ];
-    version.rsplit_once('/').is_some_and(|(group, _)| groups.contains(&group))
+    groups.contains(&group(&manifest.object))
 }
 
 /// The item of the package that a problem is about.

@@ -290,8 +290,12 @@ fn typed(mut item: Value, kind: &str, api_version: &Value) -> Value {
 
 /// Returns true if a file of a folder or an archive holds manifests.
 pub(super) fn is_manifest(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    matches!(extension, "yaml" | "yml" | "json")
+    is_yaml(path) || path.extension().is_some_and(|extension| extension == "json")
+}
+
+/// Returns true if a file is YAML by its name.
+pub(super) fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 #[cfg(test)]

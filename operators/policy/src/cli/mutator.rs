@@ -10,6 +10,7 @@ use constraint_framework::target::{AdmissionTarget, Target};
 use serde_json::Value;
 
 use super::manifest::text;
+use crate::api_version::{group, group_version};
 
 use path::{Node, Path, parse};
 
@@ -28,15 +29,14 @@ const ASSIGN: &str = "/spec/parameters/assign";
 
 /// Returns true if an object is a mutator.
 pub(super) fn is_mutator(object: &Value) -> bool {
-    let (group, _) = text(object, "/apiVersion").rsplit_once('/').unwrap_or_default();
-    group == GROUP && KINDS.iter().any(|(kind, _)| *kind == text(object, "/kind"))
+    group(object) == GROUP && KINDS.iter().any(|(kind, _)| *kind == text(object, "/kind"))
 }
 
 /// Everything for which Gatekeeper would refuse a mutator.
 pub(super) fn check(object: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let kind = text(object, "/kind");
-    let (_, version) = text(object, "/apiVersion").rsplit_once('/').unwrap_or_default();
+    let (_, version) = group_version(text(object, "/apiVersion"));
     let served = KINDS.iter().find(|(name, _)| *name == kind).map_or(&[][..], |(_, versions)| *versions);
     errors.must(served.contains(&version), "/apiVersion", || {
         format!("{kind} is served as {}", served.join(", "))

@@ -28,6 +28,7 @@ use super::admission::admission_review;
 use super::assemble::{LoadedConstraint, Topic, Warning};
 use super::manifest::{Manifest, ManifestError, text};
 use super::snippet::field_problems;
+use crate::api_version::group;
 use crate::budget::unhurried;
 
 use matching::{MatchResources, Plurals};
@@ -69,8 +70,7 @@ pub(super) struct ReadPolicies {
 
 /// Returns true if an object is an admission policy or a binding: no policy judges those.
 pub(super) fn is_native(object: &Value) -> bool {
-    let (group, _) = text(object, "/apiVersion").rsplit_once('/').unwrap_or_default();
-    is_native_kind(group, text(object, "/kind"))
+    is_native_kind(group(object), text(object, "/kind"))
 }
 
 /// As [`is_native`], of a group and a kind.

@@ -18,7 +18,7 @@ use go_compat::yaml::{self, ComposeOptions, Kind, Node, Version};
 use serde_json::Value;
 
 use super::color::{Color, Stream, paint};
-use super::manifest::{Manifest, ManifestError, Place, text, text_again};
+use super::manifest::{Manifest, ManifestError, Place, text, text_again, unescaped};
 
 /// The problems that the errors of a template's code are, one for each cause.
 ///
@@ -94,7 +94,7 @@ fn object_at(node: &Node, line: u64) -> Option<&Node> {
 fn field_line(object: &Node, pointer: &str) -> u64 {
     let (mut node, mut line) = (object, object.line);
     for part in pointer.split('/').skip(1) {
-        let part = part.replace("~1", "/").replace("~0", "~");
+        let part = unescaped(part);
         let found = match &node.bare().kind {
             Kind::Mapping(pairs) => {
                 pairs.iter().rfind(|(key, _)| is_key(key, &part)).map(|(key, value)| (value, key.line))

@@ -19,6 +19,7 @@ use super::input::{InputArgs, StandardInput, TempDir, gather};
 use super::manifest::{Manifest, ManifestError, Place};
 use super::snippet::with_carets;
 use super::write_text;
+use crate::api_version::group;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -120,7 +121,7 @@ impl Resources {
         let mut singletons = BTreeSet::new();
         for manifest in manifests {
             let text = |pointer| manifest.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-            let (group, _) = text("/apiVersion").rsplit_once('/').unwrap_or_default();
+            let group = group(&manifest.object);
             let kind = (group, text("/kind"));
             let read = match kind {
                 ("syncset.gatekeeper.sh", "SyncSet") => resources.sync(manifest, "/spec/gvks"),

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use kube::api::{DynamicObject, PostParams};
+use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, ResourceExt};
 use tokio::sync::watch;
@@ -31,6 +31,7 @@ use super::repair_log;
 use super::{FIELD_MANAGER, WebhookConfiguration};
 use crate::api_error::reason;
 use crate::own_watch::{OwnEvent, OwnWatches};
+use crate::written::written_by;
 
 use live::Live;
 pub use runs::Runs;
@@ -359,7 +360,7 @@ impl Keeper {
     }
 
     async fn replace(&self, name: &str, object: &DynamicObject) -> kube::Result<DynamicObject> {
-        self.registration.api.replace(name, &parameters(), object).await
+        self.registration.api.replace(name, &written_by(FIELD_MANAGER), object).await
     }
 
     async fn store(&self, configuration: &WebhookConfiguration, epoch: u64) -> kube::Result<DynamicObject> {
@@ -370,17 +371,13 @@ impl Keeper {
         let run = self.registration.runs.own().to_owned();
         let annotations = [(EPOCH, epoch.to_string()), (DIGEST, digest), (RUN, run)];
         wanted.annotations_mut().extend(annotations.map(|(key, value)| (key.to_owned(), value)));
-        let Some(live) = &self.live else { return api.create(&parameters(), &wanted).await };
+        let Some(live) = &self.live else { return api.create(&written_by(FIELD_MANAGER), &wanted).await };
         let mut replaced = live.object.clone();
         replaced.labels_mut().extend(wanted.labels().clone());
         replaced.annotations_mut().extend(wanted.annotations().clone());
         replaced.data = wanted.data;
         self.replace(&configuration.name, &replaced).await
     }
-}
-
-fn parameters() -> PostParams {
-    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
 
 fn kind() -> GroupVersionKind {

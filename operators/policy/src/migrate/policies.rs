@@ -10,6 +10,7 @@ use constraint_framework::api::{
 use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::review::{Document, EnforcementPoint};
 use constraint_framework::target::{AdmissionTarget, KindFilter, KindRead};
+use kube::core::GroupVersion;
 use serde_json::Value;
 
 use crate::budget::unhurried;
@@ -119,10 +120,7 @@ impl Policies {
         for list in ["/spec/gvks", "/spec/sync/syncOnly"] {
             for kind in manifest.pointer(list).and_then(Value::as_array).into_iter().flatten() {
                 let part = |name: &str| kind.get(name).and_then(Value::as_str).unwrap_or_default();
-                let api_version = match part("group") {
-                    "" => part("version").to_owned(),
-                    group => format!("{group}/{}", part("version")),
-                };
+                let api_version = GroupVersion::gv(part("group"), part("version")).api_version();
                 self.synced.push((api_version, part("kind").to_owned()));
             }
         }

@@ -15,6 +15,7 @@ use super::managed::{Write, last_status_write, last_write};
 use super::reader::{Event, Listed, Listing, Reader};
 use super::reference::{Reference, by_name, references};
 use super::{is_name, text};
+use crate::api_version::group_version;
 
 /// Steps from the object that is asked about.
 const DEPTH: usize = 8;
@@ -328,7 +329,7 @@ impl Walk {
     async fn owner(&mut self, namespace: Option<&str>, owner: &Value, depth: usize) -> Option<Node> {
         let of = |field: &str| text(owner, field).unwrap_or_default().to_owned();
         let (version, name) = (of("/apiVersion"), of("/name"));
-        let group = version.rsplit_once('/').map_or("", |(group, _)| group).to_owned();
+        let group = group_version(&version).0.to_owned();
         let missing = |namespace: Option<&str>, message: &str| {
             let namespace = namespace.map(str::to_owned);
             let object = Identity { group: group.clone(), kind: of("/kind"), namespace, name: name.clone() };

@@ -1,7 +1,10 @@
 //! The kinds that the cluster serves, from aggregated discovery, and the names that users call them by.
 
+use kube::core::GroupVersion;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
 use kube::discovery::ApiResource;
+
+use crate::api_version::group_version;
 
 /// Kubernetes' own kinds whose objects may have an empty status for ever: a CronJob that has not come to its time yet, a claim that no
 /// Pod uses, and a level that nothing reports about.
@@ -42,7 +45,7 @@ impl Kinds {
             for version in group.versions {
                 let called = version.version.unwrap_or_default();
                 if version.freshness.as_deref() == Some("Stale") {
-                    known.stale.push(api_version(&name, &called));
+                    known.stale.push(GroupVersion::gv(&name, &called).api_version());
                 }
                 version.resources.into_iter().for_each(|resource| known.add(&name, &called, resource));
             }
@@ -69,7 +72,7 @@ impl Kinds {
             resource: ApiResource {
                 group: group.to_owned(),
                 version: version.to_owned(),
-                api_version: api_version(group, version),
+                api_version: GroupVersion::gv(group, version).api_version(),
                 kind,
                 plural,
             },
@@ -97,15 +100,17 @@ impl Kinds {
                 let names = several
                     .iter()
                     .map(|Kind { resource, .. }| resource.plural.clone() + "." + &resource.group);
-                format!("several kinds are called {name}: say {}", names.collect::<Vec<_>>().join(" or "))
+                format!("several kinds are called {name}: use {}", names.collect::<Vec<_>>().join(" or "))
             }),
         }
     }
 
     /// The names of the APIServices of the group versions whose server does not answer, as `v1beta1.metrics.k8s.io`.
     pub(super) fn stale_registrations(&self) -> Vec<String> {
-        let name =
-            |version: &String| version.split_once('/').map(|(group, version)| format!("{version}.{group}"));
+        let name = |stale: &String| match group_version(stale) {
+            ("", _) => None,
+            (group, version) => Some(format!("{version}.{group}")),
+        };
         self.stale.iter().filter_map(name).collect()
     }
 
@@ -124,10 +129,6 @@ impl Kinds {
         let in_scope = move |kind: &&Kind| kind.namespaced || !namespaced_only;
         self.kinds.iter().filter(|kind| kind.listable).filter(has_objects).filter(in_scope)
     }
-}
-
-fn api_version(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
 #[cfg(test)]

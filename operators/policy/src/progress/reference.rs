@@ -9,6 +9,8 @@
 
 use serde_json::Value;
 
+use crate::api_version::group_version;
+
 /// Fields with a name alone, and the kind of the core group that they name.
 const BY_NAME: [(&str, &str); 3] =
     [("nodeName", "Node"), ("claimName", "PersistentVolumeClaim"), ("volumeName", "PersistentVolume")];
@@ -90,7 +92,7 @@ impl Reference {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         // A program in Go writes a reference that is not set with empty fields.
         let set = |name: &str| text(name).filter(|text| !text.is_empty());
-        let of_version = |version: String| version.rsplit_once('/').map_or("", |(group, _)| group).to_owned();
+        let of_version = |version: String| group_version(&version).0.to_owned();
         Some(Self {
             field: field.to_owned(),
             group: text("apiVersion").map(of_version).or_else(|| text("apiGroup")).or_else(|| text("group")),

@@ -7,7 +7,6 @@ use constraint_framework::api::{CONSTRAINTS_GROUP, ConstraintRef};
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
-use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::ApiResource;
@@ -19,6 +18,7 @@ use crate::api_error::reason;
 use crate::audit::ledger::{Ledger, Report};
 use crate::audit::status::{AUDITED, condition, fields, is_stored};
 use crate::audit::{AuditContext, FIELD_MANAGER};
+use crate::written::now;
 
 /// A change waits this long for others.
 const GATHER: Duration = Duration::from_millis(300);
@@ -194,10 +194,4 @@ fn body(report: &Report, since: String) -> Value {
         "metadata": {"name": definition.id.name, "uid": definition.uid},
         "status": status,
     })
-}
-
-/// RFC 3339, to the second, as Gatekeeper writes it.
-fn now() -> String {
-    let now = Timestamp::now();
-    Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }

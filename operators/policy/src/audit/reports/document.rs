@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use kube::core::GroupVersion;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -163,10 +164,7 @@ pub(in crate::audit) fn digest(rows: &[Row]) -> u64 {
 
 impl Row {
     fn of(violation: ReportedViolation) -> Self {
-        let api_version = match violation.group.as_str() {
-            "" => violation.version,
-            group => format!("{group}/{}", violation.version),
-        };
+        let api_version = GroupVersion::gv(&violation.group, &violation.version).api_version();
         // What warns at the webhook warns here. `dryrun` decides what happens to requests, not whether a rule holds.
         let result = if violation.action == "warn" { "warn" } else { "fail" };
         Self {

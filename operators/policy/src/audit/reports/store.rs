@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
 use kube::core::ApiResource;
 use kube::{Api, ResourceExt};
 
@@ -11,6 +11,7 @@ use crate::api_error::reason;
 use crate::audit::FIELD_MANAGER;
 use crate::established::until_established;
 use crate::own_watch::crd_resource;
+use crate::written::written_by;
 
 /// Reports per page of a list.
 const PAGE: u32 = 100;
@@ -82,9 +83,10 @@ impl ReportStore {
         }
         let manifest: DynamicObject = serde_json::from_value(definition(self.format, reach))
             .map_err(|error| failed(error.to_string()))?;
-        let parameters =
-            PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        let crd = api.create(&parameters, &manifest).await.map_err(|error| failed(reason(&error)))?;
+        let crd = api
+            .create(&written_by(FIELD_MANAGER), &manifest)
+            .await
+            .map_err(|error| failed(reason(&error)))?;
         tracing::info!(crd = name, "installed, for the reports of the audit");
         match until_established(&self.client, &crd).await {
             true => Ok(()),
@@ -145,10 +147,8 @@ impl ReportStore {
                 api.patch(name, &parameters, &Patch::Apply(&document)).await?
             }
             None => {
-                let parameters =
-                    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
                 let object = serde_json::from_value(document).map_err(kube::Error::SerdeError)?;
-                api.create(&parameters, &object).await?
+                api.create(&written_by(FIELD_MANAGER), &object).await?
             }
         };
         Ok(Stored { digest: report.digest(), version: object.resource_version().unwrap_or_default() })

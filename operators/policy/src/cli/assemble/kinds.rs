@@ -7,7 +7,8 @@ use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 use constraint_framework::expansion::EXPANSION_GROUP;
 use serde_json::Value;
 
-use super::{Topic, Warning, group_of, text};
+use super::{Topic, Warning, text};
+use crate::api_version::group;
 use crate::cli::manifest::Manifest;
 use crate::cli::mutator;
 
@@ -35,7 +36,7 @@ pub(super) fn warnings<'a>(manifests: &'a [Manifest]) -> impl Iterator<Item = Wa
 }
 
 fn warning(manifest: &Manifest) -> Option<Warning> {
-    let (group, kind) = (group_of(&manifest.object), text(&manifest.object, "/kind"));
+    let (group, kind) = (group(&manifest.object), text(&manifest.object, "/kind"));
     let (_, kinds) = GROUPS.iter().find(|(known, _)| *known == group)?;
     if group == PROVIDERS_GROUP && kinds.contains(&kind) {
         let text = "this Provider is not asked: templates that call external_data are refused";

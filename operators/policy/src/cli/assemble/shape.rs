@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cli::manifest::{Manifest, at};
+use crate::cli::manifest::{Manifest, at, escaped};
 use crate::cli::snippet::FieldPlaces;
 
 use super::ManifestError;
@@ -41,8 +41,7 @@ fn mistakes(object: &Value) -> Vec<(String, String)> {
     }
     for (label, value) in at(object, "/metadata/labels").and_then(Value::as_object).into_iter().flatten() {
         if !value.is_string() {
-            let label = label.replace('~', "~0").replace('/', "~1");
-            wrong.extend(not_text(&format!("/metadata/labels/{label}"), value));
+            wrong.extend(not_text(&format!("/metadata/labels/{}", escaped(label)), value));
         }
     }
     let absent = ["apiVersion", "kind"]

@@ -7,7 +7,8 @@ use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 
 use crate::cli::manifest::{Manifest, ManifestError, Place};
 
-use super::{group_of, text};
+use super::text;
+use crate::api_version::group;
 
 /// The number of warnings of one topic that are printed unless all are requested.
 const SHOWN: usize = 3;
@@ -123,10 +124,10 @@ fn repetitions(manifests: &[Manifest]) -> Vec<Warning> {
     for manifest in manifests.iter().filter(|manifest| !text(&manifest.object, "/metadata/name").is_empty()) {
         let [kind, namespace, name] =
             ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(&manifest.object, pointer));
-        let earlier = first.entry([group_of(&manifest.object), kind, namespace, name]).or_insert(manifest);
+        let earlier = first.entry([group(&manifest.object), kind, namespace, name]).or_insert(manifest);
         if !std::ptr::eq(*earlier, manifest) {
             let place = Place::of(earlier);
-            let group = group_of(&manifest.object);
+            let group = group(&manifest.object);
             let outcome = if [TEMPLATES_GROUP, CONSTRAINTS_GROUP].contains(&group) {
                 "the last one is in force"
             } else {

@@ -11,7 +11,8 @@ use regex::Regex;
 use rego_compat::{Module, RegoVersion, Restrictions, Segment};
 use serde_json::Value;
 
-use crate::cli::manifest::Manifest;
+use crate::api_version::{self, group_version};
+use crate::cli::manifest::{Manifest, escaped, text};
 use crate::cli::snippet::{FieldPlaces, place_of};
 
 use super::Lint;
@@ -56,8 +57,7 @@ impl Deref for Reviewed<'_> {
 /// Lists the lints of a manifest.
 pub(super) fn of(manifest: &Manifest, places: &FieldPlaces) -> Vec<Lint> {
     let manifest = &Reviewed { manifest, places };
-    let group = text(&manifest.object, "/apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
-    match group {
+    match api_version::group(&manifest.object) {
         TEMPLATES_GROUP => of_template(manifest),
         CONSTRAINTS_GROUP => of_constraint(manifest),
         _ => Vec::new(),
@@ -105,7 +105,7 @@ fn mistaken(entry: &Value) -> Vec<(String, String)> {
         words("apiGroups").filter(|(_, group)| version.as_ref().is_ok_and(|version| version.is_match(group)));
     let of_kinds =
         words("kinds").filter(|(_, kind)| kind.starts_with(|letter: char| letter.is_ascii_lowercase()));
-    let group = |text: &str| match text.rsplit_once('/').map_or("", |(group, _)| group) {
+    let group = |text: &str| match group_version(text).0 {
         "" => format!("{text:?} in spec.match.kinds.apiGroups is a version: the group of v1 is \"\""),
         group => format!("{text:?} in spec.match.kinds.apiGroups is a group and a version: write {group:?}"),
     };
@@ -216,11 +216,6 @@ fn of_parameters(
     lints
 }
 
-/// A name as a part of a JSON pointer.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
 /// The place of a text in the code of a template.
 fn place_in_rego(text: &str, rego: &RegoSource) -> Option<String> {
     let (number, column) =
@@ -299,8 +294,4 @@ fn names(text: &str, pattern: &str) -> Vec<String> {
         }
     }
     found
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

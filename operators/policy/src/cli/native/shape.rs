@@ -7,6 +7,7 @@ use constraint_framework::api::FieldError;
 use serde_json::Value;
 
 use super::literal::refers_to;
+use crate::api_version::group_version;
 use crate::cli::manifest::text;
 
 const MATCH: [&str; 5] =
@@ -81,7 +82,7 @@ impl Mistakes {
     }
 
     fn version(&mut self, object: &Value) {
-        let (_, version) = text(object, "/apiVersion").rsplit_once('/').unwrap_or_default();
+        let (_, version) = group_version(text(object, "/apiVersion"));
         if !["v1", "v1beta1", "v1alpha1"].contains(&version) {
             self.add("/apiVersion", format!("{version} is not a version of this kind: write v1"));
         }

@@ -10,6 +10,7 @@ use walkdir::WalkDir;
 use super::asset::ASSETS;
 use super::change::RESOURCE_CHANGES;
 use super::legacy::{self, Mover};
+use crate::api_version;
 use crate::cli::manifest::{Manifest, ManifestError, Place, text};
 
 /// The Rego that templates of the older form share.
@@ -124,5 +125,5 @@ fn unreadable(path: &Path, message: String) -> ManifestError {
 }
 
 fn is_of(manifest: &Manifest, group: &str) -> bool {
-    text(&manifest.object, "/apiVersion").rsplit_once('/').is_some_and(|(own, _)| own == group)
+    api_version::group(&manifest.object) == group
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::CheckArgs;
 use super::report::{Level, Note, Report};
 use super::source::{Content, Source, Standard, read};
+use crate::cli::manifest::escaped;
 
 pub(super) fn run(args: &CheckArgs, input: &mut Standard<'_>) -> Report {
     let mut report = Report::default();
@@ -40,7 +41,7 @@ fn boolean_names(value: &Value, pointer: &mut String, found: &mut Vec<(String, S
             let is_properties = pointer.ends_with("/properties");
             for (key, below) in fields {
                 pointer.push('/');
-                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                pointer.push_str(&escaped(key));
                 if is_properties && matches!(key.as_str(), "true" | "false") {
                     found.push((pointer.clone(), key.clone()));
                 }

@@ -16,14 +16,14 @@ use crate::budget::unhurried;
 use crate::cli::enforcement::with_known_action;
 use crate::cli::explain::inner;
 use crate::cli::judge::{namespace_called, verdict};
-use crate::cli::manifest::Manifest;
+use crate::cli::manifest::{Manifest, text};
 use crate::cli::mutator::is_mutator;
 use crate::cli::snippet::locate;
 use crate::cli::suite::{Case, Test};
 
 use super::RunOptions;
 use super::engine::compilers;
-use super::input::{is_admission_review, read, request, required, text};
+use super::input::{is_admission_review, read, request, required};
 use super::judged::Judged;
 use super::native::{self, NativeTest};
 use super::report::Outcome;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use crate::cli::load::{SkipReason, Skipped, load_file, load_reader};
+use crate::cli::load::{SkipReason, Skipped, is_yaml, load_file, load_reader};
 use crate::cli::manifest::{Manifest, text};
 use crate::cli::native;
 use crate::cli::suite::Suite;
@@ -97,10 +97,6 @@ impl Found {
         }
         Ok(())
     }
-}
-
-fn is_yaml(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 /// Returns true for a suite, and for what cannot be read as YAML and was meant to be one, so that it fails.

@@ -7,7 +7,7 @@ use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
 use crate::cli::load::load_file;
-use crate::cli::manifest::Manifest;
+use crate::cli::manifest::{Manifest, text};
 
 use super::strict::unknown_fields;
 
@@ -54,9 +54,4 @@ pub(super) fn request(review: &Value) -> Result<Review, String> {
         return Err(format!("invalid AdmissionReview: /request/{field}/kind is missing"));
     }
     AdmissionTarget.request(&request.to_string()).map_err(|error| error.to_string())
-}
-
-/// The string at a pointer; empty for none.
-pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use kube::api::DynamicObject;
 use serde_json::Value;
 
+use crate::api_version::group_version;
 use crate::controller::kinds::CONSTRAINT_VERSION;
 use crate::established::{condition, is_established};
 
@@ -78,8 +79,8 @@ impl Observed {
 }
 
 fn owner(reference: &OwnerReference) -> Owner {
-    let group = reference.api_version.split('/').next();
-    if reference.kind == "ConstraintTemplate" && group == Some(TEMPLATES_GROUP) {
+    let (group, _) = group_version(&reference.api_version);
+    if reference.kind == "ConstraintTemplate" && group == TEMPLATES_GROUP {
         return Owner::Template { name: reference.name.clone(), uid: reference.uid.clone() };
     }
     Owner::Other { kind: reference.kind.clone(), name: reference.name.clone() }

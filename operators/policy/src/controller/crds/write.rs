@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use kube::Api;
-use kube::api::{DynamicObject, PostParams};
+use kube::api::DynamicObject;
 use kube::core::{ApiResource, PartialObjectMeta};
 
 use crate::api_error::{is_permanent, reason};
 use crate::controller::FIELD_MANAGER;
 use crate::controller::kinds::TEMPLATE;
 use crate::own_watch::crd_resource;
+use crate::written::written_by;
 
 use super::decision::{Decision, Template, decide};
 use super::{Desired, Observed};
@@ -107,7 +108,7 @@ impl Attempt<'_> {
             Ok(object) => object,
             Err(error) => return Ok(Placed::Failed(error.to_string())),
         };
-        let created = self.crds.create(&parameters(), &object).await?;
+        let created = self.crds.create(&written_by(FIELD_MANAGER), &object).await?;
         Ok(Placed::Done(Box::new(Observed::of(&created)), true))
     }
 
@@ -118,12 +119,8 @@ impl Attempt<'_> {
             Ok(object) => object,
             Err(error) => return Ok(Placed::Failed(error.to_string())),
         };
-        let replaced = self.crds.replace(&self.desired.name, &parameters(), &object).await?;
+        let replaced = self.crds.replace(&self.desired.name, &written_by(FIELD_MANAGER), &object).await?;
         let wrote = replaced.metadata.resource_version != version;
         Ok(Placed::Done(Box::new(Observed::of(&replaced)), wrote))
     }
-}
-
-fn parameters() -> PostParams {
-    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
