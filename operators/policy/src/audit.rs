@@ -31,7 +31,7 @@ use crate::events::Recorder;
 use crate::in_force::PolicyHandle;
 
 use auditor::{Auditor, Watches};
-use buffer::Hold;
+use buffer::ObjectBuffer;
 use source::IdentitySource;
 
 pub use once::{Format, OnceArgs, audit_once};
@@ -79,46 +79,51 @@ pub struct AuditContext {
 }
 
 /// The audit of a process.
-pub struct Audit(AuditContext);
+pub struct Audit {
+    context: AuditContext,
+    ready: watch::Receiver<bool>,
+}
 
 impl std::fmt::Debug for Audit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Audit").field("options", &self.0.options).finish_non_exhaustive()
+        f.debug_struct("Audit").field("options", &self.context.options).finish_non_exhaustive()
     }
 }
 
 impl Audit {
-    /// An audit that has not begun.
-    pub fn new(context: AuditContext) -> Self {
-        Self(context)
+    /// Creates an audit that begins when `ready` is true.
+    pub fn new(context: AuditContext, ready: watch::Receiver<bool>) -> Self {
+        Self { context, ready }
     }
 
-    /// Audits whenever this process holds the Lease, from the time at which `ready` is true until `shutdown`. Dropping it
-    /// leaves the cluster as it is, and the Lease to expire.
-    pub async fn run(self, mut ready: watch::Receiver<bool>, shutdown: CancellationToken) {
-        let is_ready = shutdown.run_until_cancelled(ready.wait_for(|ready| *ready)).await;
+    /// Audits whenever this process holds the Lease, from the time at which the process is ready until `shutdown`.
+    ///
+    /// # Guarantees
+    /// Cancel-safe: dropping it leaves the cluster as it is, and the Lease to expire.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let is_ready = shutdown.run_until_cancelled(self.ready.wait_for(|ready| *ready)).await;
         if is_ready.is_none_or(|ready| ready.is_err()) {
             return;
         }
-        let claim = LeaseClaim::new(&self.0.identity, LEASE);
-        lead(self.0.client.clone(), claim, shutdown, || self.term()).await;
+        let claim = LeaseClaim::new(&self.context.identity, LEASE);
+        lead(self.context.client.clone(), claim, shutdown, || self.term()).await;
     }
 
     /// One term: everything is judged once, and then what changes.
     async fn term(&self) {
         tracing::info!(process = "audit", event_type = "audit_started", "auditing");
-        let hold = Hold::new(HOLD);
-        let source = IdentitySource::new(self.0.client.clone(), hold.clone());
+        let hold = ObjectBuffer::new(HOLD);
+        let source = IdentitySource::new(self.context.client.clone(), hold.clone());
         let mut config = Config::default();
         config.identities_only = true;
-        config.page_size = self.0.options.chunk_size.unwrap_or(0);
+        config.page_size = self.context.options.chunk_size.unwrap_or(0);
         config.max_concurrent_starts = LISTS;
         let (manager, driver) = WatchManager::builder_with_source(source.clone()).config(config).build();
         source.serves(&manager);
         let objects = source.objects();
         let registrar = manager.registrar("audit");
         let auditor =
-            registrar.and_then(|registrar| Auditor::new(&self.0, Watches { registrar, hold, objects }));
+            registrar.and_then(|registrar| Auditor::new(&self.context, Watches { registrar, hold, objects }));
         match auditor {
             Ok(auditor) => tokio::select! {
                 () = auditor.run() => tracing::debug!("the audit has ended"),

@@ -65,7 +65,7 @@ pub enum PolicyCommand {
     /// Bring installed policies to the catalogue's versions.
     Upgrade(UpgradeArgs),
     /// Remove installed policies, with all constraints of their kinds.
-    Uninstall(UninstallArgs),
+    Uninstall(PolicyUninstallArgs),
     /// Write the catalogue of a folder that is laid out as gatekeeper-library is.
     GenerateCatalog(GenerateArgs),
 }
@@ -193,7 +193,7 @@ pub struct UpgradeArgs {
 Examples:
   # A policy with all constraints of its kind
   webtroller policy uninstall k8srequiredlabels")]
-pub struct UninstallArgs {
+pub struct PolicyUninstallArgs {
     /// The names of installed policies.
     #[arg(value_name = "POLICY", required_unless_present = "bundles")]
     pub policies: Vec<String>,
@@ -236,7 +236,7 @@ pub struct GenerateArgs {
     /// Write URLs that begin so instead of paths; for gator: nothing is downloaded here.
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
-    /// Write nothing that has mistakes.
+    /// Write nothing that has errors.
     #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub validate: bool,
 }

@@ -8,29 +8,29 @@ mod duck;
 mod enforcement_points;
 mod former_webhooks;
 mod ingest;
-mod install;
 mod kinds;
+mod own_crd_controller;
 mod own_crds;
 mod reachability;
-mod registration;
 mod repair_log;
 mod staleness;
 mod status;
 mod sync;
 mod uninstall;
 mod webhook_configuration;
+mod webhook_registration;
 
 pub use former_webhooks::FormerRegistrations;
 pub(crate) use ingest::gauge_value;
-pub use ingest::{Ingest, Registrars, Wiring};
-pub use install::{InstallError, OwnCrds};
+pub use ingest::{Ingest, IngestContext, Registrars};
 pub use kinds::{NAMESPACE, OtherVersions, TEMPLATE};
-pub use own_crds::Upkeep;
-pub use registration::{Registration, RegistrationState, Runs};
+pub use own_crd_controller::OwnCrdController;
+pub use own_crds::{InstallError, OwnCrds};
 pub use staleness::stale_watches;
 pub use status::shapes;
 pub use uninstall::{Removed, UNINSTALLED, Uninstall, UninstallError};
 pub use webhook_configuration::{WebhookClient, WebhookConfiguration};
+pub use webhook_registration::{RegistrationState, Runs, WebhookRegistration};
 
 /// The field manager of everything that the controllers write.
 pub const FIELD_MANAGER: &str = "webtroller";

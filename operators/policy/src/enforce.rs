@@ -6,7 +6,7 @@ mod costs;
 mod deny_events;
 mod deny_log;
 mod enforcement;
-mod inline;
+mod inline_review;
 mod label_guard;
 mod lockout;
 mod namespaces;

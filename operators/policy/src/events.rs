@@ -18,7 +18,7 @@ pub use store::store_events;
 
 /// The place that Events go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventPlace {
+pub enum EventNamespace {
     /// Nowhere: none are made.
     Nowhere,
     /// To the operator's namespace.
@@ -27,7 +27,7 @@ pub enum EventPlace {
     Object,
 }
 
-impl EventPlace {
+impl EventNamespace {
     /// The meaning of Gatekeeper's two flags: whether Events are made, and whether in the namespace of the object.
     pub const fn of_flags(emits: bool, at_object: bool) -> Self {
         match (emits, at_object) {
@@ -83,7 +83,7 @@ pub struct Subject<'a> {
 
 /// The contents of an Event.
 #[derive(Clone, Debug)]
-pub struct Notice<'a> {
+pub struct ViolationEvent<'a> {
     /// The Event's reason, such as `FailedAdmission`.
     pub reason: &'static str,
     /// A violation exists; otherwise one is gone.
@@ -109,24 +109,24 @@ pub struct Notice<'a> {
 pub struct Recorder {
     queue: EventQueue,
     finder: Finder,
-    place: EventPlace,
+    place: EventNamespace,
     /// The operator's namespace.
     namespace: String,
 }
 
 impl Recorder {
     /// Makes Events for `queue`. `namespace` is the operator's.
-    pub fn new(queue: EventQueue, finder: Finder, place: EventPlace, namespace: String) -> Self {
+    pub fn new(queue: EventQueue, finder: Finder, place: EventNamespace, namespace: String) -> Self {
         Self { queue, finder, place, namespace }
     }
 
     /// Returns true if Events are made at all.
     pub fn is_on(&self) -> bool {
-        self.place != EventPlace::Nowhere
+        self.place != EventNamespace::Nowhere
     }
 
     /// Queues an Event. Never waits: while the queue is full it is dropped, and counted.
-    pub fn record(&self, notice: &Notice<'_>) {
+    pub fn record(&self, notice: &ViolationEvent<'_>) {
         if self.is_on() {
             self.queue.push(event::event(notice, self.finder, self.place, &self.namespace));
         }
@@ -134,7 +134,7 @@ impl Recorder {
 }
 
 /// Gatekeeper's annotations.
-fn annotations(notice: &Notice<'_>, finder: Finder) -> BTreeMap<String, String> {
+fn annotations(notice: &ViolationEvent<'_>, finder: Finder) -> BTreeMap<String, String> {
     let subject = &notice.subject;
     let fields = [
         ("process", finder.process()),

@@ -5,7 +5,7 @@
 //! the cluster; [`events`] stores what the webhook and the audit find as Kubernetes Events; [`cli`] works on files and touches no
 //! cluster; [`catalog`] brings policies of a catalogue into one; [`migrate`] compares a cluster's Gatekeeper with this;
 //! `own_watch` watches single objects for all of them, and `established` waits for a CRD;
-//! [`progress`] explains why an object does not come further; [`declaration`] lists what each controller reads and writes;
+//! [`progress`] explains why an object is stuck; [`declaration`] lists what each controller reads and writes;
 //! [`runtime`] assembles the other modules into processes; no other module imports it.
 //!
 //! ```

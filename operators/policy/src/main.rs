@@ -19,8 +19,8 @@ const LINES: usize = 16 * 1024;
 fn main() -> ExitCode {
     let translated = match translate(std::env::args_os()) {
         Ok(translated) => translated,
-        Err(refusals) => {
-            refusals.iter().for_each(|refusal| eprintln!("webtroller: {refusal}"));
+        Err(errors) => {
+            errors.into_iter().for_each(|error| eprintln!("webtroller: {error}"));
             return ExitCode::from(2);
         }
     };

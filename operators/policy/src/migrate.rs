@@ -54,13 +54,13 @@ pub enum MigrateCommand {
     ///
     /// Exits with 0 when there is nothing to do, with 1 when something is different or not supported, and with 2 when
     /// something could not be read.
-    Check(CheckArgs),
+    Check(MigrateCheckArgs),
 }
 
 /// The command `check`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct CheckArgs {
+pub struct MigrateCheckArgs {
     /// Files or folders with what a cluster holds, instead of a cluster; - for standard input.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
@@ -161,7 +161,7 @@ impl Entry {
 /// # Errors
 /// Errors of `connect`.
 pub async fn check<E>(
-    args: &CheckArgs,
+    args: &MigrateCheckArgs,
     connect: impl AsyncFnOnce() -> Result<kube::Client, E>,
     flags: ReadFlags<'_>,
     standard: &mut dyn Read,
@@ -191,7 +191,7 @@ pub async fn check<E>(
 
 impl Report {
     /// Lists what can be reported without judging any object.
-    fn of(holdings: Holdings, args: &CheckArgs, flags: ReadFlags<'_>) -> (Self, Policies, Vec<Entry>) {
+    fn of(holdings: Holdings, args: &MigrateCheckArgs, flags: ReadFlags<'_>) -> (Self, Policies, Vec<Entry>) {
         let Holdings { entries, problems } = holdings;
         let mut report = Self { problems, ..Self::default() };
         report.problems.extend(without_template(&entries));

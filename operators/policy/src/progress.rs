@@ -1,4 +1,4 @@
-//! `webtroller explain-progress`: why an object of any kind does not come further.
+//! `webtroller explain-progress`: why an object of any kind is stuck.
 //!
 //! `kinds` are those that the cluster serves; `reader` reads; `graph` follows owners, references and the contents of a
 //! Namespace; `diagnostic` is what each object says by the conventions of the Kubernetes API, with `managed` and `finalizer`;
@@ -42,7 +42,7 @@ Examples:
   # An object of a kind that other groups have too, for a program
   webtroller explain-progress machines.cluster.example.com/db -o json";
 
-/// Explain why an object of any kind does not come further: what it owns, what owns it, what it refers to, finalizers,
+/// Explain why an object of any kind is stuck: what it owns, what owns it, what it refers to, finalizers,
 /// generations, conditions and Events. Changes nothing.
 ///
 /// Exits with 0 when nothing holds the object up, with 1 when something does, and with 2 when it does not exist or what

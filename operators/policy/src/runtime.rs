@@ -25,7 +25,7 @@ pub use args::{
     Args, AuditArgs, BrokenPolicies, Command, FailurePolicy, LogFormat, OtlpArgs, ServeArgs, UninstallArgs,
     WebhookArgs,
 };
-pub use gatekeeper_flags::{FLAGS, Flag, Meaning, translate};
+pub use gatekeeper_flags::{FLAGS, Flag, FlagErrors, FlagSupport, translate};
 
 use crate::cli::StandardInput;
 use crate::controller::{InstallError, UninstallError};
@@ -67,7 +67,7 @@ pub enum RunError {
     )]
     NoCluster(#[source] kube::config::InferConfigError),
     /// The API server refused something that the operator cannot do without.
-    #[error("the API server did not do what the operator needs")]
+    #[error("a required request failed")]
     Cluster(#[source] kube::Error),
     /// The operator's CRDs are not there.
     #[error(transparent)]
@@ -94,7 +94,7 @@ pub enum RunError {
     #[error("the watches could not be set up")]
     Watch(#[from] watch_manager::Error),
     /// Several pods wrote the certificate's Secret over and over.
-    #[error("the Secret {name} is being written by others; start again")]
+    #[error("the Secret {name} is being written by other pods; start again")]
     CertificateContended {
         /// Its name.
         name: String,

@@ -32,17 +32,17 @@ use watch_manager::{GroupVersionKind, Registrar, Source, WatchManager};
 use crate::events::Recorder;
 use crate::in_force::{InForce, PolicyHandle};
 
-use super::buffer::Hold;
+use super::buffer::ObjectBuffer;
 use super::judge::Judge;
 use super::kinds::ServedKind;
 use super::ledger::{Epoch, Ledger};
 use super::place::Kind;
-use super::violation_log::Journal;
+use super::violation_log::ViolationLog;
 use super::{AuditContext, AuditOptions};
 
 use cluster::ClusterEvents;
 use lists::{Backoff, Fetched};
-use pipeline::{Done, Workshop};
+use pipeline::{Done, JudgePool};
 use reports::Reports;
 use statuses::Statuses;
 
@@ -71,10 +71,10 @@ pub(super) struct Auditor {
     stays: u64,
     /// Watches what is audited.
     watches: Registrar,
-    hold: Hold,
+    hold: ObjectBuffer,
     objects: Arc<dyn Source>,
     cluster: ClusterEvents,
-    workshop: Workshop,
+    judge_pool: JudgePool,
     pipeline: FuturesOrdered<BoxFuture<'static, Vec<Done>>>,
     /// The epochs of the batches in the pipeline, in their order.
     epochs: std::collections::VecDeque<Epoch>,
@@ -82,7 +82,7 @@ pub(super) struct Auditor {
     backoffs: HashMap<Kind, Backoff>,
     statuses: Statuses,
     reports: Reports,
-    journal: Journal,
+    violation_log: ViolationLog,
     events: Recorder,
     verify_at: Option<Instant>,
     refresh_at: Instant,
@@ -92,7 +92,7 @@ pub(super) struct Auditor {
 /// The watch manager of the audit, with what its source needs.
 pub(super) struct Watches {
     pub(super) registrar: Registrar,
-    pub(super) hold: Hold,
+    pub(super) hold: ObjectBuffer,
     pub(super) objects: Arc<dyn Source>,
 }
 
@@ -121,14 +121,14 @@ impl Auditor {
             hold: watches.hold,
             objects: watches.objects,
             cluster: ClusterEvents::new(context)?,
-            workshop: Workshop::new(context, threads),
+            judge_pool: JudgePool::new(context, threads),
             pipeline: FuturesOrdered::new(),
             epochs: std::collections::VecDeque::new(),
             lists: FuturesUnordered::new(),
             backoffs: HashMap::new(),
             statuses: Statuses::new(context),
             reports: Reports::new(context)?,
-            journal: Journal::new(context),
+            violation_log: ViolationLog::new(context),
             events: context.events.clone(),
             verify_at: context.options.interval.and_then(|interval| now.checked_add(interval)),
             refresh_at: now,
@@ -177,7 +177,7 @@ impl Auditor {
         for change in self.ledger.take_changes() {
             let constraint = self.revisions.get(&change.constraint);
             let action = constraint.map_or("", |(constraint, _)| constraint.enforcement_action());
-            self.journal.report(&change, action);
+            self.violation_log.report(&change, action);
             super::events::emit(&self.events, &change, action);
         }
         for id in self.ledger.take_changed() {
@@ -185,7 +185,7 @@ impl Auditor {
         }
         self.statuses.write(&self.ledger, &self.manager, now);
         self.reports.write(&mut self.ledger, now);
-        self.journal.measure(&self.ledger, self.hold.bytes(), self.pipeline.len(), now);
+        self.violation_log.measure(&self.ledger, self.hold.bytes(), self.pipeline.len(), now);
     }
 
     fn wake(&self) -> Instant {

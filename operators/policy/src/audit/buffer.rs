@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Objects that wait to be judged. Clones share them.
 #[derive(Clone)]
-pub(super) struct Hold(Arc<Shared>);
+pub(super) struct ObjectBuffer(Arc<Shared>);
 
 struct Shared {
     held: Mutex<Held>,
@@ -43,7 +43,7 @@ pub(super) struct Content {
     since: Instant,
 }
 
-impl Hold {
+impl ObjectBuffer {
     /// Room for `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self(Arc::new(Shared { held: Mutex::default(), freed: Notify::new(), limit }))
@@ -134,7 +134,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_waits_for_room_and_the_newest_object_of_a_name_is_kept() {
-        let (hold, pods) = (Hold::new(6), GroupVersionKind::gvk("", "v1", "Pod"));
+        let (hold, pods) = (ObjectBuffer::new(6), GroupVersionKind::gvk("", "v1", "Pod"));
         hold.put(&pods, "n", "a", "1", "1234".to_owned());
         hold.put(&pods, "n", "a", "2", "123456".to_owned());
         assert_eq!(hold.bytes(), 6);
@@ -150,7 +150,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_takes_is_forgotten_and_delays_nobody_for_long() {
-        let (hold, pods) = (Hold::new(1), GroupVersionKind::gvk("", "v1", "Pod"));
+        let (hold, pods) = (ObjectBuffer::new(1), GroupVersionKind::gvk("", "v1", "Pod"));
         hold.put(&pods, "n", "a", "1", "1234".to_owned());
         hold.room().await;
         assert_eq!(hold.bytes(), 4, "its event may still come");

@@ -1,6 +1,6 @@
 //! Kubernetes Events, one for each violation that comes or goes, as Gatekeeper's `--emit-audit-events` asks for.
 
-use crate::events::{Notice, Recorder, Subject};
+use crate::events::{Recorder, Subject, ViolationEvent};
 
 use super::ledger::ViolationChange;
 
@@ -11,7 +11,7 @@ pub(super) fn emit(recorder: &Recorder, change: &ViolationChange, action: &str) 
         false => ("AuditViolationResolved", "violation_resolved"),
     };
     let object = &change.place;
-    recorder.record(&Notice {
+    recorder.record(&ViolationEvent {
         reason,
         is_warning: change.is_new,
         headline: "",

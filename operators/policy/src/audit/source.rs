@@ -1,4 +1,4 @@
-//! The source of the audit's watches: hands the watch manager identities, and keeps the objects in [`Hold`] until they
+//! The source of the audit's watches: hands the watch manager identities, and keeps the objects in [`ObjectBuffer`] until they
 //! are judged.
 
 use std::borrow::Cow;
@@ -15,13 +15,13 @@ use watch_manager::source::{
 };
 use watch_manager::{GroupVersionKind, KubeSource, Source, StoreHandle, WatchManager};
 
-use super::buffer::Hold;
+use super::buffer::ObjectBuffer;
 
 /// Lists and watches through another source.
 #[derive(Clone)]
 pub(super) struct IdentitySource {
     inner: Arc<dyn Source>,
-    hold: Hold,
+    hold: ObjectBuffer,
     /// Tells what is known already: a list brings every object again, and no event follows for what has not changed.
     manager: Arc<OnceLock<WatchManager>>,
 }
@@ -62,7 +62,7 @@ impl Head<'_> {
 }
 
 impl IdentitySource {
-    pub(super) fn new(client: kube::Client, hold: Hold) -> Self {
+    pub(super) fn new(client: kube::Client, hold: ObjectBuffer) -> Self {
         Self { inner: Arc::new(KubeSource::new(client)), hold, manager: Arc::default() }
     }
 

@@ -16,7 +16,7 @@ const MEASURE: Duration = Duration::from_secs(1);
 const ACTIONS: [&str; 4] = ["deny", "dryrun", "scoped", "warn"];
 
 /// The log and the metrics of a term.
-pub(super) struct Journal {
+pub(super) struct ViolationLog {
     started: Instant,
     /// The first pass over everything is still under way.
     first: bool,
@@ -25,7 +25,7 @@ pub(super) struct Journal {
     drift: u64,
 }
 
-impl Journal {
+impl ViolationLog {
     pub(super) fn new(_: &AuditContext) -> Self {
         metrics::gauge!("gatekeeper_audit_last_run_time").set(seconds());
         // Registered before the first increment, so that an alert can distinguish 0 from absence.
@@ -126,7 +126,7 @@ impl Journal {
 }
 
 /// Another process counts from here on: what this one knew must not be added to it.
-impl Drop for Journal {
+impl Drop for ViolationLog {
     fn drop(&mut self) {
         for action in ACTIONS {
             metrics::gauge!("gatekeeper_violations", "enforcement_action" => action).set(0.0);

@@ -33,11 +33,11 @@ pub(super) enum Failure {
     NotInstalled,
     #[error("{0}")]
     Refused(String),
-    #[error("others change it all the time; run the command again")]
+    #[error("another client changed the object at every attempt; run the command again")]
     Outdated,
     #[error("{kind} is not in force after {} s: {reason}; run the command again", after.as_secs())]
     Slow { kind: String, after: Duration, reason: String },
-    #[error("the API server did not do it: {0}")]
+    #[error("the request failed: {0}")]
     Request(String),
 }
 

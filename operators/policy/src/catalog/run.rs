@@ -8,8 +8,8 @@ use super::model::Policy;
 use super::output::{self, Change, Failed, Outcome, Version};
 use super::plan::{self, Step};
 use super::{
-    CONFLICT, DONE, GenerateArgs, InstallArgs, ListArgs, NO_CLUSTER, PARTIAL, Report, SearchArgs, UNUSABLE,
-    UninstallArgs, UpgradeArgs, generate as generator,
+    CONFLICT, DONE, GenerateArgs, InstallArgs, ListArgs, NO_CLUSTER, PARTIAL, PolicyUninstallArgs, Report,
+    SearchArgs, UNUSABLE, UpgradeArgs, generate as generator,
 };
 use crate::written::now;
 
@@ -233,7 +233,7 @@ pub(super) async fn upgrade(args: &UpgradeArgs, client: kube::Client) -> Report 
     Report { code, text: outcome.render(args.output), messages }
 }
 
-pub(super) async fn uninstall(args: &UninstallArgs, client: kube::Client) -> Report {
+pub(super) async fn uninstall(args: &PolicyUninstallArgs, client: kube::Client) -> Report {
     let names = match names_to_remove(args) {
         Ok(names) => names,
         Err(errors) => return Report::refused(errors),
@@ -264,7 +264,7 @@ pub(super) async fn uninstall(args: &UninstallArgs, client: kube::Client) -> Rep
 }
 
 /// A catalogue is needed for bundles only.
-fn names_to_remove(args: &UninstallArgs) -> Result<Vec<String>, Vec<String>> {
+fn names_to_remove(args: &PolicyUninstallArgs) -> Result<Vec<String>, Vec<String>> {
     if args.bundles.is_empty() {
         return Ok(args.policies.clone());
     }

@@ -185,7 +185,7 @@ fn run(
     };
     let tolerance = Tolerance { percent: args.threshold, growth: args.min_threshold };
     let comparison = compare(&earlier, &record, &tolerance);
-    tell(args, &comparison, out, err)?;
+    write_comparison(args, &comparison, out, err)?;
     Ok(if comparison.is_slower() { SLOW } else { FAST })
 }
 
@@ -220,7 +220,7 @@ fn show(args: &BenchArgs, record: &Record, out: &mut dyn Write) -> Result<(), Ve
 }
 
 /// In a table the comparison belongs to the output; JSON stays what it is.
-fn tell(
+fn write_comparison(
     args: &BenchArgs,
     comparison: &Comparison,
     out: &mut dyn Write,

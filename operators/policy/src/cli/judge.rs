@@ -30,7 +30,7 @@ pub(super) use times::{Cost, Times};
 /// The time for all constraints of one object: a bound that no policy set reaches within their own budgets.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// So many objects are looked at once more without anybody noticing the time.
+/// So many objects are looked at once more without a noticeable delay.
 const FEW: usize = 1_000;
 
 /// One violation, and what it is a violation of. Small: there may be hundreds of thousands.

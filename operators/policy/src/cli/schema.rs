@@ -39,8 +39,8 @@ pub struct SchemaArgs {
 /// The commands for schemas.
 #[derive(Clone, Debug, Subcommand)]
 pub enum SchemaCommand {
-    /// Say what the API server would refuse, in its words, and what it accepts and users regret.
-    Check(CheckArgs),
+    /// Report what the API server would refuse, and lints.
+    Check(SchemaCheckArgs),
     /// Mount fragments into one CRD schema, or say where they collide.
     Merge(MergeArgs),
     /// Say whether stored objects and clients survive a change of schema.
@@ -55,7 +55,7 @@ pub enum SchemaCommand {
 pub enum ContractCommand {
     /// Check that CRDs keep the versions of the contract that their labels claim.
     Check(ContractCheckArgs),
-    /// Compare two contracts: for everybody who keeps the old one, or for the CRDs that are named.
+    /// Compare two contracts: for all providers of the old one, or for the CRDs that are named.
     Diff(ContractDiffArgs),
 }
 
@@ -78,7 +78,7 @@ pub struct ContractCheckArgs {
 
 const CONTRACT_DIFF_EXAMPLES: &str = "\
 Examples:
-  # Does everybody who keeps the old contract keep the new one?
+  # Do all providers of the old contract keep the new one?
   webtroller schema contract diff old.yaml new.yaml
 
   # Which of these providers break, in which fields, for reading or for writing?
@@ -116,12 +116,12 @@ pub enum Format {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
-  # What would an API server say, and what would users regret?
+  # What would an API server refuse, and which lints are there?
   webtroller schema check crds/web.yaml
 
   # Only what would be refused, of all CRDs of a chart
   helm template my-chart | webtroller schema check --errors-only -")]
-pub struct CheckArgs {
+pub struct SchemaCheckArgs {
     /// CRDs and bare JSON schemas, as YAML or JSON; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,

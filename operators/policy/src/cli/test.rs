@@ -1,11 +1,11 @@
 //! `webtroller test`: judges objects by the templates and constraints beside them, as `gator test` does.
 //!
 //! `input.rs` reads, `assemble.rs` puts in force, `judge.rs` asks; what came of it is printed by `test/text.rs`,
-//! `test/record.rs` (JSON and YAML) and `test/scan.rs` (SARIF).
+//! `test/record.rs` (JSON and YAML) and `test/sarif.rs` (SARIF).
 
 mod indent;
 mod record;
-mod scan;
+mod sarif;
 mod scorecard;
 mod stats;
 mod summary;
@@ -115,15 +115,18 @@ pub enum Format {
 pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let (code, written) = match run(args, standard, out, err) {
         Ok(code) => (code, Ok(())),
-        Err(Failure::Problems(problems)) => {
+        Err(CommandError::Problems(problems)) => {
             for problem in &problems {
                 let _ = write!(err, "webtroller test: {problem}\n{}", caret(problem));
             }
-            let report =
-                if args.output == Format::Sarif { scan::render(&[], &problems, None) } else { String::new() };
+            let report = if args.output == Format::Sarif {
+                sarif::render(&[], &problems, None)
+            } else {
+                String::new()
+            };
             (REFUSED, out.write_all(report.as_bytes()))
         }
-        Err(Failure::Write(code, error)) => (code, Err(error)),
+        Err(CommandError::Write(code, error)) => (code, Err(error)),
     };
     match written {
         Ok(()) => code,
@@ -136,7 +139,7 @@ pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
     }
 }
 
-enum Failure {
+enum CommandError {
     Problems(Vec<ManifestError>),
     /// With the exit code that the verdicts lead to.
     Write(u8, io::Error),
@@ -147,19 +150,20 @@ fn run(
     standard: StandardInput<'_>,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandError> {
     let started = Instant::now();
-    let mut gathered = gather(&args.input, standard).map_err(Failure::Problems)?;
+    let mut gathered = gather(&args.input, standard).map_err(CommandError::Problems)?;
     args.engine.apply(&mut gathered.manifests);
     let prints = Arc::new(Prints::default());
     let mut manifests = std::mem::take(&mut gathered.manifests);
-    let resources = Resources::take(&mut manifests, args.library.as_deref()).map_err(Failure::Problems)?;
-    let mut assembly = assemble_all(manifests, compiler(args, &prints)).map_err(Failure::Problems)?;
+    let resources =
+        Resources::take(&mut manifests, args.library.as_deref()).map_err(CommandError::Problems)?;
+    let mut assembly = assemble_all(manifests, compiler(args, &prints)).map_err(CommandError::Problems)?;
     assembly.add(resources);
     let _ = Warning::print(&warnings(args, &gathered, &assembly), "test", args.verbose, err);
     drop(gathered);
     let progress = Progress::new(assembly.subjects.len(), "objects");
-    // What they printed when they were asked for the warnings is not what anybody asked for.
+    // What they print while warnings are collected is not part of the output.
     prints.take();
     let times = args.stats.then(Times::default);
     let options = JudgeOptions { unplaced: Unplaced::Nowhere, in_turn: args.verbose, times: times.as_ref() };
@@ -186,7 +190,7 @@ fn run(
     // The process ends next. To free hundreds of thousands of objects one by one would take 3 % of a large run.
     std::mem::forget(violations);
     std::mem::forget(assembly);
-    written.map_err(|error| Failure::Write(code, error))?;
+    written.map_err(|error| CommandError::Write(code, error))?;
     Ok(code)
 }
 
@@ -217,7 +221,7 @@ fn write_report(
         Format::Default => text::write(shown, false, &traces, out)?,
         Format::Json => record::json(shown, &traces, beside, out)?,
         Format::Yaml => out.write_all(record::yaml(shown, &traces, beside).as_bytes())?,
-        Format::Sarif => out.write_all(scan::render(shown, &[], scorecard).as_bytes())?,
+        Format::Sarif => out.write_all(sarif::render(shown, &[], scorecard).as_bytes())?,
     }
     if let (Some(scorecard), Format::Text | Format::Default) = (scorecard, args.output) {
         scorecard.write(out)?;

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::registration::EPOCH;
+use super::webhook_registration::EPOCH;
 use super::{WebhookClient, WebhookConfiguration};
 use crate::api_error::reason;
 
@@ -27,6 +27,8 @@ pub struct FormerRegistrations {
     pub client: kube::Client,
     /// The configuration that is registered now.
     pub configuration: watch::Receiver<WebhookConfiguration>,
+    /// Nothing is removed before this is true.
+    pub ready: watch::Receiver<bool>,
 }
 
 impl std::fmt::Debug for FormerRegistrations {
@@ -36,17 +38,20 @@ impl std::fmt::Debug for FormerRegistrations {
 }
 
 impl FormerRegistrations {
-    /// Runs until `shutdown`. Nothing is removed before `ready`.
-    pub async fn run(self, ready: watch::Receiver<bool>, shutdown: CancellationToken) {
+    /// Removes former registrations until `shutdown`.
+    ///
+    /// # Guarantees
+    /// Cancel-safe: each request removes one configuration.
+    pub async fn run(self, shutdown: CancellationToken) {
         tokio::select! {
-            () = self.keep(ready) => {}
+            () = self.keep() => {}
             () = shutdown.cancelled() => {}
         }
     }
 
-    async fn keep(&self, mut ready: watch::Receiver<bool>) {
+    async fn keep(&self) {
         // The sender lives as long as the process serves.
-        let _ = ready.wait_for(|ready| *ready).await;
+        let _ = self.ready.clone().wait_for(|ready| *ready).await;
         let mut clock = interval(PERIOD);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

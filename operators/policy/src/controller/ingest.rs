@@ -55,7 +55,7 @@ pub struct Registrars {
 }
 
 /// The services that the ingest loop works with.
-pub struct Wiring {
+pub struct IngestContext {
     /// Reads and writes what is not watched through `manager`.
     pub client: kube::Client,
     /// Watches the constraint CRDs.
@@ -110,9 +110,9 @@ pub struct Ingest {
     due_since: Option<Instant>,
 }
 
-impl std::fmt::Debug for Wiring {
+impl std::fmt::Debug for IngestContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wiring").field("namespace", &self.namespace).finish_non_exhaustive()
+        f.debug_struct("IngestContext").field("namespace", &self.namespace).finish_non_exhaustive()
     }
 }
 
@@ -146,31 +146,31 @@ impl Registrars {
 
 impl Ingest {
     /// A loop that has seen nothing yet. Its readiness sources are declared in `tracker` before it returns.
-    pub fn new(wiring: Wiring, tracker: &ReadinessTracker) -> Self {
+    pub fn new(context: IngestContext, tracker: &ReadinessTracker) -> Self {
         let (namespaces, crd_list) = (tracker.source("namespaces"), tracker.source("constraint CRDs"));
         namespaces.list_begins();
         crd_list.list_begins();
-        let client = wiring.client;
+        let client = context.client;
         Self {
-            manager: wiring.manager,
-            registrars: wiring.registrars,
+            manager: context.manager,
+            registrars: context.registrars,
             policies: PolicySetBuilder::new(Compiler::default()),
-            publisher: wiring.publisher,
-            reporter: wiring.reporter,
-            parents: wiring.parents,
-            namespace: wiring.namespace,
-            registration: wiring.registration,
+            publisher: context.publisher,
+            reporter: context.reporter,
+            parents: context.parents,
+            namespace: context.namespace,
+            registration: context.registration,
             templates: templates::Templates::new(
                 tracker.source("templates").missing(MissingSemantics::Looser),
             ),
             constraints: constraints::Constraints::default(),
-            followed: followed::Followed::new(tracker, wiring.versions),
+            followed: followed::Followed::new(tracker, context.versions),
             // One that cannot be read is given up as in Gatekeeper: every pod goes without it alike.
             sync: sources::Synced::new(tracker.source("sync sources").missing(MissingSemantics::Looser)),
             suspensions: break_glass::Suspensions::new(tracker.source("break glass")),
             namespaces,
             crds: ConstraintCrds::default(),
-            crd_events: watch_crds(&wiring.watches),
+            crd_events: watch_crds(&context.watches),
             crd_list,
             job_factory: jobs::Jobs::new(client.clone()),
             client,

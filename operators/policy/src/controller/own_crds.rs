@@ -1,172 +1,155 @@
-//! Watches the operator's own CRDs, and restores one that another client deletes or changes.
+//! The operator's own CRDs: installed at the start, and served before anything is watched.
 
-use std::time::Duration;
-
-use futures::StreamExt;
-use futures::future::join_all;
-use kube::api::DynamicObject;
-use kube::core::GroupVersionKind;
+use futures::future::try_join_all;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
-use watch_manager::{WatchManager, WatchedObject};
 
-use super::OwnCrds;
-use super::install::{OwnCrd, version};
-use super::repair_log;
+use super::FIELD_MANAGER;
+use super::crds::{Observed, REVISION, REVISION_ANNOTATION};
 use crate::api_error::reason;
-use crate::own_watch::{self, OwnEvent, OwnWatches};
+use crate::established::until_established;
+use crate::own_watch::crd_resource;
 
-/// Keeps the operator's own CRDs as they are.
-pub struct Upkeep {
-    /// Writes the CRDs.
-    pub client: kube::Client,
-    /// Watches them.
-    pub(crate) watches: OwnWatches,
-    /// Learns that a kind is served again.
-    pub manager: WatchManager,
-    /// The CRDs.
-    pub crds: OwnCrds,
+const MANIFESTS: [&str; 4] = [
+    include_str!("../../manifests/crds/constrainttemplates.yaml"),
+    include_str!("../../manifests/crds/syncsets.yaml"),
+    include_str!("../../manifests/crds/configs.yaml"),
+    include_str!("../../manifests/crds/breakglasses.yaml"),
+];
+
+/// An own CRD that is not there.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InstallError {
+    /// The API server refused, or could not be reached.
+    #[error("the CRD {name} could not be installed: {reason}")]
+    Apply {
+        /// Its name.
+        name: String,
+        /// The API server's answer, or the failure to reach it.
+        reason: String,
+    },
+    /// The API server took it and does not serve it.
+    #[error("the CRD {name} was installed but is not served: look at its conditions")]
+    NotEstablished {
+        /// Its name.
+        name: String,
+    },
+    /// A manifest inside the binary is broken.
+    #[error("a manifest of this binary cannot be read: {0}")]
+    Manifest(String),
 }
 
-impl std::fmt::Debug for Upkeep {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Upkeep").field("crds", &self.crds).finish_non_exhaustive()
-    }
+/// The CRDs of templates, sync sets, configs, suspensions and reports, as this release has them.
+#[derive(Clone, Debug)]
+pub struct OwnCrds(Vec<OwnCrd>);
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) struct OwnCrd {
+    pub(super) name: String,
+    object: DynamicObject,
+    /// Uid and generation of the CRD as this pod last left it.
+    pub(super) settled: Option<(String, i64)>,
 }
 
-impl Upkeep {
-    /// Runs until `shutdown`.
-    pub async fn run(self, shutdown: CancellationToken) {
-        let Self { client, watches, manager, crds } = self;
-        let keepers = crds.into_each().map(|crd| {
-            let keeper = Keeper {
-                client: client.clone(),
-                watches: watches.clone(),
-                manager: manager.clone(),
-                crd,
-                pace: Pace::default(),
-            };
-            keeper.run()
-        });
-        tokio::select! {
-            _ = join_all(keepers) => {}
-            () = shutdown.cancelled() => {}
+/// Returns what changes with each change of an object that is not one of its status.
+pub(super) fn version(object: &DynamicObject) -> (String, i64) {
+    (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default())
+}
+
+impl OwnCrds {
+    /// The CRDs of templates, sync sets, configs, suspensions and `more`.
+    ///
+    /// # Errors
+    /// [`InstallError::Manifest`]
+    pub fn new(more: impl IntoIterator<Item = Value>) -> Result<Self, InstallError> {
+        let mut manifests = Vec::new();
+        for manifest in MANIFESTS {
+            let documents = go_compat::sigs_yaml::documents(manifest)
+                .map_err(|error| InstallError::Manifest(error.to_string()))?;
+            manifests.extend(documents.into_iter().map(|document| document.value));
         }
+        manifests.extend(more);
+        manifests.into_iter().map(OwnCrd::new).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Installs them and waits until they are served. Installing them again changes nothing.
+    ///
+    /// # Errors
+    /// See [`InstallError`].
+    pub async fn install(&mut self, client: &kube::Client) -> Result<(), InstallError> {
+        try_join_all(self.0.iter_mut().map(|crd| crd.install(client))).await?;
+        Ok(())
+    }
+
+    pub(super) fn into_each(self) -> impl Iterator<Item = OwnCrd> {
+        self.0.into_iter()
     }
 }
 
-struct Keeper {
-    client: kube::Client,
-    watches: OwnWatches,
-    manager: WatchManager,
-    crd: OwnCrd,
-    pace: Pace,
-}
-
-impl Keeper {
-    async fn run(mut self) {
-        let interest = own_watch::crds().fields(format!("metadata.name={}", self.crd.name));
-        let mut events = self.watches.watch(interest);
-        while let Some(event) = events.next().await {
-            match event {
-                OwnEvent::Listed(crds) => match crds.first() {
-                    Some(crd) => self.look_at(crd).await,
-                    None => self.restore().await,
-                },
-                OwnEvent::Changed(crd) => self.look_at(&crd).await,
-                OwnEvent::Gone(_) => self.restore().await,
-                OwnEvent::Failed(reason) => {
-                    tracing::warn!(crd = self.crd.name, reason, "cannot be watched, will retry");
-                }
-            }
-        }
+impl OwnCrd {
+    fn new(manifest: Value) -> Result<Self, InstallError> {
+        let mut object: DynamicObject =
+            serde_json::from_value(manifest).map_err(|error| InstallError::Manifest(error.to_string()))?;
+        object.annotations_mut().insert(REVISION_ANNOTATION.to_owned(), REVISION.to_string());
+        Ok(Self { name: object.name_any(), object, settled: None })
     }
 
-    /// A change of the status alone leaves the generation, and is not a change here.
-    async fn look_at(&mut self, crd: &WatchedObject) {
-        // What cannot be read is not as this pod left it.
-        let Ok(crd) = &crd.to_dynamic() else { return self.restore().await };
-        rediscover(&self.manager, crd);
-        if crd.metadata.deletion_timestamp.is_some() || self.crd.settled.as_ref() == Some(&version(crd)) {
-            return;
-        }
-        self.restore().await;
-    }
-
-    /// Applies the CRD until that succeeds. A write that changed something is counted.
-    async fn restore(&mut self) {
-        loop {
-            sleep(self.pace.next()).await;
-            match self.crd.apply(&self.client).await {
-                Ok((crd, changed)) => {
-                    if changed {
-                        repair_log::note("own CRD", &self.crd.name);
-                    } else {
-                        self.pace.relax();
-                    }
-                    return rediscover(&self.manager, &crd);
-                }
-                Err(error) => {
-                    let reason = reason(&error);
-                    tracing::warn!(crd = self.crd.name, reason, "cannot be restored, will retry");
-                }
-            }
-        }
-    }
-}
-
-/// The kinds of a CRD that came back are watched again at once.
-fn rediscover(manager: &WatchManager, crd: &DynamicObject) {
-    let text = |pointer: &str| crd.data.pointer(pointer).and_then(Value::as_str);
-    let (Some(group), Some(kind)) = (text("/spec/group"), text("/spec/names/kind")) else { return };
-    let versions = crd.data.pointer("/spec/versions").and_then(Value::as_array);
-    for version in versions.into_iter().flatten().filter_map(|version| version.get("name")?.as_str()) {
-        manager.rediscover(&GroupVersionKind::gvk(group, version, kind));
-    }
-}
-
-/// Spaces repairs: the first comes at once, and where another client undoes each one, they become rare.
-#[derive(Debug, Default)]
-pub(super) struct Pace {
-    last: Option<Instant>,
-    repairs: u32,
-}
-
-impl Pace {
-    const FIRST: Duration = Duration::from_millis(250);
-    const LONGEST: Duration = Duration::from_secs(30);
-    const QUIET: Duration = Duration::from_secs(60);
-
-    /// The wait before the next repair.
-    pub(super) fn next(&mut self) -> Duration {
-        if self.last.is_none_or(|last| last.elapsed() > Self::QUIET) {
-            self.repairs = 0;
-        }
-        self.last = Some(Instant::now());
-        self.repairs = self.repairs.saturating_add(1);
-        match self.repairs.saturating_sub(1) {
-            0 => Duration::ZERO,
-            before => Self::FIRST.saturating_mul(2_u32.saturating_pow(before.min(16))).min(Self::LONGEST),
+    async fn install(&mut self, client: &kube::Client) -> Result<(), InstallError> {
+        let applied = self.apply(client).await;
+        let name = self.name.clone();
+        let (crd, _) =
+            applied.map_err(|error| InstallError::Apply { name: name.clone(), reason: reason(&error) })?;
+        match until_established(client, &crd).await {
+            true => Ok(()),
+            false => Err(InstallError::NotEstablished { name }),
         }
     }
 
-    /// The last repair turned out to be unnecessary.
-    fn relax(&mut self) {
-        self.repairs = self.repairs.saturating_sub(1);
+    /// Applies the CRD, and returns it as it is then, and whether that changed it. One that a newer release has written
+    /// is left alone, so that two releases do not undo each other's writes during an upgrade.
+    pub(super) async fn apply(&mut self, client: &kube::Client) -> kube::Result<(DynamicObject, bool)> {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &crd_resource());
+        let existing = api.get_opt(&self.name).await?;
+        let before = existing.as_ref().map(version);
+        let newer = existing.filter(|crd| Observed::of(crd).is_of_newer_release());
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        let crd = match newer {
+            Some(crd) => crd,
+            None => api.patch(&self.name, &parameters, &Patch::Apply(&self.object)).await?,
+        };
+        let after = version(&crd);
+        self.settled = Some(after.clone());
+        Ok((crd, before != Some(after)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn repairs_that_are_undone_become_rare_and_quiet_makes_them_prompt_again() {
-        let mut pace = Pace::default();
-        let waits: Vec<_> = (0..9).map(|_| pace.next().as_millis()).collect();
-        assert_eq!(waits, [0, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000]);
-        tokio::time::advance(Pace::QUIET + Pace::FIRST).await;
-        assert_eq!(pace.next(), Duration::ZERO);
+    #[test]
+    fn every_kind_with_a_status_is_in_progress_before_a_pod_has_looked() {
+        let mut kinds = Vec::new();
+        for OwnCrd { name, object, .. } in OwnCrds::new([]).unwrap().into_each() {
+            let crd = serde_json::to_value(&object).unwrap();
+            let found = schema_merge::validate_crd(&crd);
+            let refused: Vec<_> = found.iter().filter(|found| found.is_error()).collect();
+            assert!(refused.is_empty(), "{name}: {refused:?}");
+            let versions = crd["spec"]["versions"].as_array().unwrap().iter();
+            for version in versions.filter(|version| version["subresources"]["status"].is_object()) {
+                let status = &version["schema"]["openAPIV3Schema"]["properties"]["status"];
+                assert_eq!(status["default"], json!({"observedGeneration": -1}), "{name}");
+                assert!(status["properties"]["summary"].is_object(), "{name}");
+                kinds.push(name.clone());
+            }
+        }
+        kinds.dedup();
+        let expected = ["constrainttemplates.templates", "syncsets.syncset", "configs.config"];
+        assert_eq!(kinds, expected.map(|name| format!("{name}.gatekeeper.sh")));
     }
 }

@@ -1,8 +1,8 @@
 //! The watches that are cut off while the API server can be reached: policies or data of these kinds may have changed
 //! unseen, so a pod with one is not ready.
 //!
-//! While nothing can be reached nobody is told apart: no request arrives either, and after the registration's timeout the
-//! process ends. A pod that became unready with the API server would only be missing when that returns.
+//! If the API server is unreachable, readiness does not change: no requests arrive then, and after the registration's timeout
+//! the process ends. A pod that became unready with the API server would only be missing when that returns.
 
 use std::time::{Duration, Instant};
 

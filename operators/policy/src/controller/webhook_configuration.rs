@@ -76,7 +76,7 @@ impl WebhookConfiguration {
         })
     }
 
-    /// The webhook of all policies. Under `Fail` it is two: what nodes and control planes live by is not refused while
+    /// The webhook of all policies. Under `Fail` it is two: what nodes and control planes depend on is not refused while
     /// no pod answers.
     fn validation(&self) -> Vec<Value> {
         if self.failure_policy != "Fail" {

@@ -5,7 +5,7 @@ use constraint_framework::policyset::PolicySet;
 use constraint_framework::review::{Action, Verdict, Violation};
 use serde::Deserialize;
 
-use crate::events::{Notice, Recorder, Subject};
+use crate::events::{Recorder, Subject, ViolationEvent};
 
 use super::enforcement::Enforcement;
 use super::is_namespace;
@@ -66,7 +66,7 @@ fn emit(
         "" => metadata.name.as_deref().unwrap_or_default(),
         name => name,
     };
-    recorder.record(&Notice {
+    recorder.record(&ViolationEvent {
         reason,
         is_warning: true,
         headline,

@@ -31,7 +31,7 @@ impl ExemptNamespaces {
     }
 }
 
-/// The handler of `/v1/admitlabel`: a Namespace that is not exempt must not carry the ignore label, or anybody who may edit a
+/// The handler of `/v1/admitlabel`: a Namespace that is not exempt must not carry the ignore label, or any user who may edit a
 /// Namespace could take it out of enforcement.
 #[derive(Clone, Debug)]
 pub struct LabelGuard(pub ExemptNamespaces);

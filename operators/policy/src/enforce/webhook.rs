@@ -20,7 +20,7 @@ use crate::config::Process;
 use crate::in_force::{InForce, PolicyHandle};
 
 use super::costs::{self, ReviewCosts};
-use super::inline::{self, AtOnce};
+use super::inline_review::{self, AtOnce};
 use super::{Namespaces, Records, is_namespace, own_kinds};
 
 /// The part of the time to the deadline that is kept for writing the answer.
@@ -203,7 +203,7 @@ impl Work {
 
     /// The answer, if it takes no longer than a thread is lent for. Otherwise nothing was recorded, and `run` begins anew.
     fn at_once(&self) -> Option<AdmissionResponse> {
-        let deadline = Instant::now().checked_add(inline::LONGEST)?;
+        let deadline = Instant::now().checked_add(inline_review::LONGEST)?;
         match self.judge(deadline.min(self.deadline)) {
             Ok((_, cost)) if cost.is_out_of_time() => None,
             judged => Some(judged.map_or_else(AdmissionResponse::error, |judged| self.answer(judged))),

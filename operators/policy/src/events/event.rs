@@ -7,16 +7,21 @@ use kube::api::ObjectMeta;
 use kube::core::GroupVersion;
 use sha2::{Digest as _, Sha256};
 
-use super::{EventPlace, Finder, Notice, annotations};
+use super::{EventNamespace, Finder, ViolationEvent, annotations};
 use crate::digest::{feed, short_hex};
 
 /// The longest message that an API server takes, in bytes.
 const LONGEST: usize = 1024;
 
-pub(super) fn event(notice: &Notice<'_>, finder: Finder, place: EventPlace, operator: &str) -> Event {
+pub(super) fn event(
+    notice: &ViolationEvent<'_>,
+    finder: Finder,
+    place: EventNamespace,
+    operator: &str,
+) -> Event {
     let subject = &notice.subject;
     let namespace = match place {
-        EventPlace::Object if !subject.namespace.is_empty() => subject.namespace,
+        EventNamespace::Object if !subject.namespace.is_empty() => subject.namespace,
         _ => operator,
     };
     let involved_object = involved(notice, place, namespace);
@@ -43,7 +48,7 @@ pub(super) fn event(notice: &Notice<'_>, finder: Finder, place: EventPlace, oper
 }
 
 /// In the operator's namespace an object is told from others by a `uid` that is put together.
-fn involved(notice: &Notice<'_>, place: EventPlace, namespace: &str) -> ObjectReference {
+fn involved(notice: &ViolationEvent<'_>, place: EventNamespace, namespace: &str) -> ObjectReference {
     let subject = &notice.subject;
     let made = || {
         let constraint = notice.constraint;
@@ -51,7 +56,7 @@ fn involved(notice: &Notice<'_>, place: EventPlace, namespace: &str) -> ObjectRe
         parts.join("/")
     };
     let (uid, resource_version) = match (place, subject.stored) {
-        (EventPlace::Object, stored) => {
+        (EventNamespace::Object, stored) => {
             stored.map(|(uid, version)| (uid.to_owned(), version.to_owned())).unzip()
         }
         _ => (Some(made()), None),
@@ -68,10 +73,10 @@ fn involved(notice: &Notice<'_>, place: EventPlace, namespace: &str) -> ObjectRe
     }
 }
 
-fn message(notice: &Notice<'_>, place: EventPlace) -> String {
+fn message(notice: &ViolationEvent<'_>, place: EventNamespace) -> String {
     let headline = Some(notice.headline.to_owned()).filter(|headline| !headline.is_empty());
     let namespace = match place {
-        EventPlace::Object => None,
+        EventNamespace::Object => None,
         _ => Some(format!("Resource Namespace: {}", notice.subject.namespace)),
     };
     let constraint = format!("Constraint: {}", notice.constraint.name);
@@ -105,9 +110,9 @@ mod tests {
     use super::super::Subject;
     use super::*;
 
-    fn made(place: EventPlace, subject: Subject<'_>, message: &str) -> Event {
+    fn made(place: EventNamespace, subject: Subject<'_>, message: &str) -> Event {
         let constraint = ConstraintRef { kind: "NeedsLabel".to_owned(), name: "a".to_owned() };
-        let notice = Notice {
+        let notice = ViolationEvent {
             reason: "FailedAdmission",
             is_warning: true,
             headline: "Admission webhook \"validation.gatekeeper.sh\" denied request",
@@ -132,7 +137,7 @@ mod tests {
 
     #[test]
     fn in_the_operators_namespace_the_message_names_the_objects_namespace() {
-        let event = made(EventPlace::Operator, POD, "no label");
+        let event = made(EventNamespace::Operator, POD, "no label");
         assert_eq!(event.metadata.namespace.as_deref(), Some("gatekeeper-system"));
         assert_eq!(event.involved_object.namespace.as_deref(), Some("gatekeeper-system"));
         assert_eq!(event.involved_object.uid.as_deref(), Some("Pod/shop/web/NeedsLabel//a"));
@@ -153,20 +158,20 @@ mod tests {
 
     #[test]
     fn beside_the_object_it_is_about_the_object_itself() {
-        let event = made(EventPlace::Object, POD, "no label");
+        let event = made(EventNamespace::Object, POD, "no label");
         assert_eq!(event.metadata.namespace.as_deref(), Some("shop"));
         let involved = event.involved_object;
         assert_eq!((involved.uid.as_deref(), involved.resource_version.as_deref()), (Some("u"), Some("7")));
         assert!(event.message.unwrap().ends_with("denied request, Constraint: a, Message: no label"));
         let cluster = Subject { namespace: "", stored: None, ..POD };
-        let event = made(EventPlace::Object, cluster, "no label");
+        let event = made(EventNamespace::Object, cluster, "no label");
         assert_eq!(event.metadata.namespace.as_deref(), Some("gatekeeper-system"));
         assert_eq!(event.involved_object.uid, None);
     }
 
     #[test]
     fn the_name_follows_from_what_is_said() {
-        let name = |subject, message| made(EventPlace::Operator, subject, message).metadata.name.unwrap();
+        let name = |subject, message| made(EventNamespace::Operator, subject, message).metadata.name.unwrap();
         let first = name(POD, "no label");
         assert_eq!(first, name(POD, "no label"));
         assert_ne!(first, name(POD, "another"));
@@ -176,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut_between_characters() {
-        let message = made(EventPlace::Operator, POD, &"é".repeat(1000)).message.unwrap();
+        let message = made(EventNamespace::Operator, POD, &"é".repeat(1000)).message.unwrap();
         assert!((LONGEST - 1..=LONGEST).contains(&message.len()), "{}", message.len());
     }
 }

@@ -20,8 +20,8 @@ const ATTEMPTS: usize = 10;
 /// Events whose last version is remembered.
 const KNOWN: usize = 1000;
 
-/// Stores the Events of `queue` until it is closed and empty. One that cannot be stored is logged and counted: an Event is a
-/// courtesy, and statuses and logs have what it says. Events of a process that ends, at most as many as can wait, are
+/// Stores the Events of `queue` until it is closed and empty. One that cannot be stored is logged and counted: Events are
+/// best effort, and statuses and logs have the same content. Events of a process that ends, at most as many as can wait, are
 /// written one after the other without the pauses in between.
 pub async fn store_events(client: kube::Client, queue: EventQueue) {
     let mut store = Store { client, known: HashMap::new() };

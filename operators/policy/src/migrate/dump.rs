@@ -9,10 +9,10 @@ use constraint_framework::review::Document;
 use crate::cli::{Loaded, load, load_reader};
 
 use super::samples::Judge;
-use super::{CheckArgs, Entry, Holdings, ReadFlags, Report};
+use super::{Entry, Holdings, MigrateCheckArgs, ReadFlags, Report};
 
 pub(super) fn check(
-    args: &CheckArgs,
+    args: &MigrateCheckArgs,
     paths: &[PathBuf],
     flags: ReadFlags<'_>,
     standard: &mut dyn Read,

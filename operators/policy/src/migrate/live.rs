@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::dump::namespaces;
 use super::others::is_gatekeepers;
 use super::samples::Judge;
-use super::{CheckArgs, Entry, Holdings, ReadFlags, Report};
+use super::{Entry, Holdings, MigrateCheckArgs, ReadFlags, Report};
 use crate::api_error::reason;
 
 /// Objects of a page. Lists are read to their ends, except for samples.
 const PAGE: u32 = 500;
 
-pub(super) async fn check(args: &CheckArgs, client: kube::Client, flags: ReadFlags<'_>) -> Report {
+pub(super) async fn check(args: &MigrateCheckArgs, client: kube::Client, flags: ReadFlags<'_>) -> Report {
     let mut holdings = Holdings::default();
     let kinds = match Discovery::new(client.clone()).run_aggregated().await {
         Ok(discovery) => listable(&discovery),

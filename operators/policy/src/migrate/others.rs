@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::diagnostic::{Diagnostic, Rule};
 use super::policies::diagnostic;
 use super::webhook_settings::{self, enforcing_webhook};
-use super::{CheckArgs, Entry, ReadFlags};
+use super::{Entry, MigrateCheckArgs, ReadFlags};
 
 const MUTATIONS: &str = "mutations.gatekeeper.sh";
 const CONSTRAINTS: &str = "constraints.gatekeeper.sh";
@@ -16,7 +16,12 @@ const NOT_IN_USE: [&str; 2] = ["status.gatekeeper.sh", "test.gatekeeper.sh"];
 const SYSTEM: &str = "/metadata/labels/gatekeeper.sh~1system";
 
 /// Says what there is to say about an object, if it is Gatekeeper's.
-pub(super) fn look(entry: &Entry, args: &CheckArgs, flags: ReadFlags<'_>, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn look(
+    entry: &Entry,
+    args: &MigrateCheckArgs,
+    flags: ReadFlags<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let mut find = |rule, message: &str| diagnostics.push(diagnostic(rule, entry, message.to_owned()));
     match (entry.group(), entry.text("/kind")) {
         (MUTATIONS, _) => find(Rule::Mutator, "it changes no object: this release mutates nothing"),
@@ -40,7 +45,7 @@ pub(super) fn look(entry: &Entry, args: &CheckArgs, flags: ReadFlags<'_>, diagno
 
 /// Returns true if an object is a part of Gatekeeper, or is about it. A Deployment outside of Gatekeeper's namespace has the label
 /// of Gatekeeper's manifests and chart: other programs are called `gatekeeper`, too.
-pub(super) fn is_gatekeepers(entry: &Entry, args: &CheckArgs) -> bool {
+pub(super) fn is_gatekeepers(entry: &Entry, args: &MigrateCheckArgs) -> bool {
     let group = entry.group();
     let is_near = || ["", args.namespace.as_str()].contains(&entry.text("/metadata/namespace"));
     match entry.text("/kind") {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::diagnostic::{Diagnostic, Rule};
 use super::policies::diagnostic;
-use super::{CheckArgs, Entry};
+use super::{Entry, MigrateCheckArgs};
 use crate::config::SUBRESOURCES;
 
 /// The webhook that enforces constraints.
@@ -32,7 +32,7 @@ pub(super) fn enforcing_webhook(configuration: &Value) -> Option<&Value> {
 }
 
 /// Reports what differs from the configuration that Gatekeeper's manifests and chart have by default.
-pub(super) fn look(entry: &Entry, args: &CheckArgs, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn look(entry: &Entry, args: &MigrateCheckArgs, diagnostics: &mut Vec<Diagnostic>) {
     let Some(webhook) = enforcing_webhook(&entry.object) else { return };
     let service = webhook.pointer("/clientConfig/service/namespace").and_then(Value::as_str);
     let mut messages = Vec::new();
@@ -165,7 +165,7 @@ mod tests {
     #[derive(Parser)]
     struct Command {
         #[command(flatten)]
-        args: CheckArgs,
+        args: MigrateCheckArgs,
     }
 
     /// The webhook as Gatekeeper's manifest and chart have it by default.

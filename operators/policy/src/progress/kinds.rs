@@ -188,7 +188,7 @@ mod tests {
         check("pods", Ok("v1 Pod"));
         check(
             "machine",
-            Err("several kinds are called machine: say machines.a.example.com or machines.b.example.com"),
+            Err("several kinds are called machine: use machines.a.example.com or machines.b.example.com"),
         );
         check("machine.b.example.com", Ok("b.example.com/v2 Machine"));
         check("lease", Err("the cluster serves no kind lease; see `kubectl api-resources`"));

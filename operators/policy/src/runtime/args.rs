@@ -17,7 +17,7 @@ use crate::cli::{
     SchemaArgs, SyncArgs, TestArgs, VerifyArgs, VersionArgs,
 };
 use crate::enforce::ExemptNamespaces;
-use crate::events::EventPlace;
+use crate::events::EventNamespace;
 use crate::migrate::MigrateCommand;
 use crate::progress::ProgressArgs;
 
@@ -92,7 +92,7 @@ pub enum Command {
     Test(TestArgs),
     /// Explain why constraints find violations in objects, or none.
     Explain(ExplainArgs),
-    /// Explain why an object in the cluster does not come further, whatever its kind.
+    /// Explain why an object in the cluster is stuck, whatever its kind.
     ExplainProgress(ProgressArgs),
     /// Print the objects that workloads in files would create.
     Expand(ExpandArgs),
@@ -115,7 +115,7 @@ pub enum Command {
     Rego(Box<rego_cli::RegoArgs>),
     /// Predict availability and the time until all pods enforce a change; touches no cluster.
     Model(ModelArgs),
-    /// Print what makes a shell complete commands and flags.
+    /// Print a shell completion script.
     #[command(after_help = "Examples:\n  # In this bash\n  source <(webtroller completion bash)")]
     Completion {
         /// The shell.
@@ -182,7 +182,7 @@ pub struct ServeArgs {
     /// Reviews judged at once; the default is the number of cores.
     #[arg(long)]
     pub max_serving_threads: Option<usize>,
-    /// Seconds to keep serving after SIGTERM, until endpoints have learnt that this pod is going.
+    /// Seconds to keep serving after SIGTERM, until endpoints are updated.
     #[arg(long, default_value_t = 10)]
     pub shutdown_delay: u64,
     /// The longest time that this pod answers without having renewed its registration, as in 3m. Then it answers 503
@@ -207,8 +207,8 @@ pub struct ServeArgs {
 
 impl ServeArgs {
     /// Returns where Events of the webhook's violations go.
-    pub(super) fn admission_events(&self) -> EventPlace {
-        EventPlace::of_flags(self.emit_admission_events, self.admission_events_involved_namespace)
+    pub(super) fn admission_events(&self) -> EventNamespace {
+        EventNamespace::of_flags(self.emit_admission_events, self.admission_events_involved_namespace)
     }
 }
 

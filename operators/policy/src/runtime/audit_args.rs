@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::audit::{AuditOptions, ReportFormat};
-use crate::events::EventPlace;
+use crate::events::EventNamespace;
 
 /// The options of an audit.
 #[derive(Clone, Debug, clap::Args)]
@@ -73,7 +73,7 @@ impl AuditArgs {
     }
 
     /// Returns where Events of violations go.
-    pub(super) fn events(&self) -> EventPlace {
-        EventPlace::of_flags(self.emit_audit_events, self.audit_events_involved_namespace)
+    pub(super) fn events(&self) -> EventNamespace {
+        EventNamespace::of_flags(self.emit_audit_events, self.audit_events_involved_namespace)
     }
 }

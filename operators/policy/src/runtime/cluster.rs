@@ -27,11 +27,11 @@ use watch_manager::WatchManager;
 
 use crate::audit::{Audit, AuditContext, OnceArgs};
 use crate::controller::{
-    FormerRegistrations, Ingest, OtherVersions, OwnCrds, Registrars, Registration, RegistrationState, Runs,
-    WebhookClient, WebhookConfiguration, Wiring,
+    FormerRegistrations, Ingest, IngestContext, OtherVersions, OwnCrds, Registrars, RegistrationState, Runs,
+    WebhookClient, WebhookConfiguration, WebhookRegistration,
 };
 use crate::enforce::{Records, Webhook};
-use crate::events::{EventPlace, EventQueue, Finder, Recorder, store_events};
+use crate::events::{EventNamespace, EventQueue, Finder, Recorder, store_events};
 use crate::in_force::{PolicyPublisher, policies};
 use crate::own_watch::OwnWatches;
 
@@ -201,7 +201,7 @@ impl Cluster {
         self.supervisor.serve(name, server.with_drain_signal(asked).run(drain));
     }
 
-    /// Starts bringing policies in, and folding everybody's reports.
+    /// Starts bringing policies in, and folding the reports of all pods.
     fn ingest(
         &self,
         aggregator: Aggregator,
@@ -216,7 +216,7 @@ impl Cluster {
             registration: registration.clone(),
             reporter: reporter.clone(),
         };
-        let wiring = Wiring {
+        let context = IngestContext {
             client: self.client.clone(),
             watches: self.watches.clone(),
             registrars: Registrars::new(&manager)?,
@@ -228,7 +228,7 @@ impl Cluster {
             versions: self.versions.clone(),
             registration,
         };
-        let ingest = Ingest::new(wiring, tracker);
+        let ingest = Ingest::new(context, tracker);
         tracker.seal();
         self.supervisor.background("ingest", ingest.run(self.shutdown.drain.clone()));
         let folding = aggregate(aggregator, begin, self.shutdown.asked.clone());
@@ -239,7 +239,7 @@ impl Cluster {
     /// Judges what is in the cluster already, in one process at a time.
     fn audit(&self, args: &ServeArgs, context: AuditContext, ready: watch::Receiver<bool>) {
         if args.audit.is_operation() {
-            let audit = Audit::new(context).run(ready, self.shutdown.asked.clone());
+            let audit = Audit::new(context, ready).run(self.shutdown.asked.clone());
             self.supervisor.background("audit", audit);
         }
     }
@@ -252,7 +252,7 @@ impl Cluster {
         Records { logs_denies: args.log_denies, events: Some(events), ..Records::default() }
     }
 
-    fn recorder(&self, finder: Finder, place: EventPlace) -> Recorder {
+    fn recorder(&self, finder: Finder, place: EventNamespace) -> Recorder {
         Recorder::new(self.events.clone(), finder, place, self.identity.namespace.clone())
     }
 
@@ -264,13 +264,14 @@ impl Cluster {
         ready: watch::Receiver<bool>,
         watches: Arc<StatusWatches>,
     ) -> RegistrationState {
-        let former =
-            FormerRegistrations { client: self.client.clone(), configuration: configuration.clone() };
-        let runs = Runs::new(self.client.clone(), Some(watches), &self.identity);
-        let (registration, state) = Registration::new(self.client.clone(), configuration, runs);
+        let client = || self.client.clone();
+        let (configured, is_ready) = (configuration.clone(), ready.clone());
+        let former = FormerRegistrations { client: client(), configuration: configured, ready: is_ready };
+        let runs = Runs::new(client(), Some(watches), &self.identity);
+        let (registration, state) = WebhookRegistration::new(client(), configuration, runs, ready);
         let asked = || self.shutdown.asked.clone();
-        self.supervisor.background("webhook registration", registration.run(ready.clone(), asked()));
-        self.supervisor.background("former registrations", former.run(ready, asked()));
+        self.supervisor.background("webhook registration", registration.run(asked()));
+        self.supervisor.background("former registrations", former.run(asked()));
         state
     }
 
@@ -312,7 +313,7 @@ fn tracker(broken_policies: BrokenPolicies) -> ReadinessTracker {
 }
 
 impl Cluster {
-    /// The registration must be stored before anything is listed, or an aggregator could count everybody without
+    /// The registration must be stored before anything is listed, or an aggregator could count all pods without
     /// this pod while it still serves something old.
     async fn start_reports(
         &self,
@@ -362,7 +363,7 @@ impl Cluster {
             authority: certificate.authority.clone(),
             failure_policy: webhook.failure_policy.word().to_owned(),
             operations: webhook.webhook_operations.clone(),
-            emits_events: args.admission_events() != EventPlace::Nowhere,
+            emits_events: args.admission_events() != EventNamespace::Nowhere,
             namespace,
         }
     }

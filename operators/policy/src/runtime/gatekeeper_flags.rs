@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use Meaning::{NoEffect, OffOnly, Same, SameBut, SameSwitch, Translated};
+use FlagSupport::{NoEffect, OffOnly, Same, SameBut, SameSwitch, Translated};
 
 /// A flag of Gatekeeper's manager.
 #[derive(Debug)]
@@ -11,12 +11,12 @@ pub struct Flag {
     /// Its name, without dashes.
     pub name: &'static str,
     /// The treatment of the flag.
-    pub meaning: Meaning,
+    pub meaning: FlagSupport,
 }
 
 /// The treatment of a flag.
 #[derive(Clone, Copy, Debug)]
-pub enum Meaning {
+pub enum FlagSupport {
     /// `serve` has it, with a value.
     Same,
     /// `serve` has it, with a value; some values mean something else.
@@ -158,7 +158,7 @@ pub const FLAGS: &[Flag] = &[
     flag("vmodule", NoEffect("--log chooses what is logged, as in `webtroller=debug,kube=warn`")),
 ];
 
-const fn flag(name: &'static str, meaning: Meaning) -> Flag {
+const fn flag(name: &'static str, meaning: FlagSupport) -> Flag {
     Flag { name, meaning }
 }
 
@@ -173,14 +173,28 @@ pub struct Arguments {
     pub differences: Vec<String>,
 }
 
+/// The flags that are refused, each with the reason: never empty.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct FlagErrors(Vec<String>);
+
+impl IntoIterator for FlagErrors {
+    type Item = String;
+    type IntoIter = std::vec::IntoIter<String>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 /// Reads the arguments of a process. Those of other commands than `serve` stay as they are; Gatekeeper's manager has no
 /// commands, so arguments that begin with one of its flags are those of `serve`.
 ///
 /// # Errors
 /// Every flag that is refused, with the reason.
-pub fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, Vec<String>> {
-    let (read, refusals) = read(args);
-    if refusals.is_empty() { Ok(read) } else { Err(refusals) }
+pub fn translate(args: impl IntoIterator<Item = OsString>) -> Result<Arguments, FlagErrors> {
+    let (read, errors) = read(args);
+    if errors.is_empty() { Ok(read) } else { Err(FlagErrors(errors)) }
 }
 
 /// The same, with everything that can be said although some flags are refused.
@@ -191,10 +205,10 @@ pub(super) fn read(args: impl IntoIterator<Item = OsString>) -> (Arguments, Vec<
     }
     let mut args = args.into_iter();
     let mut read = Arguments { args: args.by_ref().take(2).collect(), ..Arguments::default() };
-    let mut refusals = Vec::new();
+    let mut errors = Vec::new();
     if read.args.get(1).is_none_or(|command| command != "serve") {
         read.args.extend(args);
-        return (read, refusals);
+        return (read, errors);
     }
     let (mut names_operations, mut names_collector) = (false, false);
     while let Some(arg) = args.next() {
@@ -207,7 +221,7 @@ pub(super) fn read(args: impl IntoIterator<Item = OsString>) -> (Arguments, Vec<
         let is_collector = |value: &str| value.eq_ignore_ascii_case("opentelemetry");
         names_collector |= flag.name == "metrics-backend" && value.as_deref().is_some_and(is_collector);
         if let Err(reason) = read.add(flag, value.as_deref()) {
-            refusals.push(format!("--{}: {reason}", flag.name));
+            errors.push(format!("--{}: {reason}", flag.name));
         }
     }
     let has = |flag: &str| {
@@ -215,13 +229,13 @@ pub(super) fn read(args: impl IntoIterator<Item = OsString>) -> (Arguments, Vec<
         read.args.iter().any(is_it)
     };
     if names_operations && !has("--operation") {
-        refusals.push(format!("--operation: {MUTATION}, so that this process would do nothing"));
+        errors.push(format!("--operation: {MUTATION}, so that this process would do nothing"));
     }
     if names_collector && !has("--otlp-endpoint=") {
         let message = "--metrics-backend=opentelemetry sends nothing without --otlp-endpoint";
         read.differences.push(message.to_owned());
     }
-    (read, refusals)
+    (read, errors)
 }
 
 /// The flag of Gatekeeper that an argument names, with the value behind `=`. Go takes one dash for two.
@@ -377,7 +391,8 @@ mod tests {
 
     fn read(args: &[&str]) -> Result<(Vec<String>, Vec<String>), Vec<String>> {
         let all = ["webtroller", "serve"].iter().chain(args).map(OsString::from);
-        let Arguments { args, notes, .. } = translate(all)?;
+        let Arguments { args, notes, .. } =
+            translate(all).map_err(|errors| errors.into_iter().collect::<Vec<_>>())?;
         Ok((args.into_iter().skip(2).map(|arg| arg.into_string().unwrap()).collect(), notes))
     }
 

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 
-use crate::migrate::{CheckArgs, FlagReport};
+use crate::migrate::{FlagReport, MigrateCheckArgs};
 
 use super::gatekeeper_flags::{Arguments, read};
 use super::{Args, RunError, cluster};
 
 /// `webtroller migrate check`, of the cluster of the current kubeconfig or of files.
-pub(super) async fn check(args: &CheckArgs) -> Result<ExitCode, RunError> {
+pub(super) async fn check(args: &MigrateCheckArgs) -> Result<ExitCode, RunError> {
     let (mut standard, mut out, mut err) =
         (std::io::stdin().lock(), std::io::stdout().lock(), std::io::stderr());
     let checked =

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use webtroller::runtime::{FLAGS, Flag, Meaning};
+use webtroller::runtime::{FLAGS, Flag, FlagSupport};
 
 use super::program::ours;
 
@@ -21,11 +21,11 @@ logged as a warning when it is set, and is silent when it is off. A flag that is
 
 fn row(flag: &Flag) -> String {
     let meaning = match flag.meaning {
-        Meaning::Same | Meaning::SameSwitch => "the same".to_owned(),
-        Meaning::SameBut { difference, .. } => format!("the same, but {difference}"),
-        Meaning::Translated { flag: ours, .. } => format!("stands for `--{ours}`"),
-        Meaning::NoEffect(reason) => format!("no effect: {reason}"),
-        Meaning::OffOnly(reason) => format!("refused: {reason}"),
+        FlagSupport::Same | FlagSupport::SameSwitch => "the same".to_owned(),
+        FlagSupport::SameBut { difference, .. } => format!("the same, but {difference}"),
+        FlagSupport::Translated { flag: ours, .. } => format!("stands for `--{ours}`"),
+        FlagSupport::NoEffect(reason) => format!("no effect: {reason}"),
+        FlagSupport::OffOnly(reason) => format!("refused: {reason}"),
     };
     format!("| `--{}` | {meaning} |\n", flag.name)
 }
@@ -80,8 +80,8 @@ fn each_flag_that_is_taken_is_one_of_ours() {
     let help = ours(&["serve", "--help"], "").out;
     for flag in FLAGS {
         let name = match flag.meaning {
-            Meaning::Same | Meaning::SameBut { .. } | Meaning::SameSwitch => flag.name,
-            Meaning::Translated { flag, .. } => flag,
+            FlagSupport::Same | FlagSupport::SameBut { .. } | FlagSupport::SameSwitch => flag.name,
+            FlagSupport::Translated { flag, .. } => flag,
             _ => continue,
         };
         assert!(

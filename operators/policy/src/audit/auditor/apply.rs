@@ -56,7 +56,7 @@ impl Auditor {
             return;
         }
         self.epochs.push_back(self.judge.epoch);
-        let work = self.workshop.clone().process(self.judge.clone(), batch);
+        let work = self.judge_pool.clone().process(self.judge.clone(), batch);
         self.pipeline.push_back(work.boxed());
     }
 
@@ -66,22 +66,22 @@ impl Auditor {
         for done in done {
             match done {
                 Done::Watched(place, version, judged) => {
-                    self.journal.judged();
+                    self.violation_log.judged();
                     self.ledger.observed(&place, version, &judged);
                 }
                 Done::Listed(place, version, judged, verifies) => {
-                    self.journal.judged();
+                    self.violation_log.judged();
                     self.ledger.confirmed(&place, version, &judged, verifies);
                 }
                 Done::Read(place, judged) => {
                     if let Some((version, judged)) = judged {
-                        self.journal.judged();
+                        self.violation_log.judged();
                         self.ledger.confirmed(&place, version, &judged, false);
                     }
                     self.ledger.read_ended(&place);
                 }
                 Done::Examined(place, suspicion, now) => {
-                    self.journal.judged();
+                    self.violation_log.judged();
                     self.ledger.examined(&place, suspicion, now);
                 }
                 Done::Gone(place) => self.ledger.deleted(&place),

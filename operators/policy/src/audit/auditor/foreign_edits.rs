@@ -23,9 +23,9 @@ use crate::audit::reports::{Key, MANAGED_BY, Reach, ReportFormat, Stored, number
 
 /// The answer to a write comes within this time of its event, or the namespace is still being written.
 const SETTLED: Duration = Duration::from_secs(2);
-/// The time between two looks: the audit asks after each of its events.
-const LOOK: Duration = Duration::from_secs(1);
-/// Reports over which others quarrel with the audit are listed at most this often.
+/// The time between two checks: the audit asks after each of its events.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Reports that another client keeps overwriting are listed at most this often.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// The parts of reports that are kept until it is known who wrote them.
@@ -100,7 +100,7 @@ impl Strays {
         let foreign =
             |(key, seen): &(Key, Seen)| is_foreign(stored.get(key).map(Stored::version), seen.change);
         let found = due.into_iter().find(foreign).map(|(key, _)| key);
-        self.next = now.checked_add(if found.is_some() { PAUSE } else { LOOK });
+        self.next = now.checked_add(if found.is_some() { PAUSE } else { POLL_INTERVAL });
         found
     }
 }

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use tokio::time::Instant;
 use watch_manager::source::{Listed, Page, SourceError, WatchTarget};
 
-use super::pipeline::{Sighting, Work};
+use super::pipeline::{ReadResult, Work};
 use super::{Auditor, BATCH};
 use crate::audit::ledger::Pass;
 use crate::audit::place::{Kind, Place};
@@ -45,7 +45,7 @@ impl Auditor {
             let may_begin = |kind: &Kind| self.backoffs.get(kind).is_none_or(|backoff| backoff.until <= now);
             let refresh = self.refresh_at <= now;
             let Some(pass) = self.ledger.next_pass(refresh, may_begin) else { break };
-            self.journal.pass_begins(&pass);
+            self.violation_log.pass_begins(&pass);
             self.fetch(pass, None);
         }
         self.read_outdated();
@@ -116,7 +116,7 @@ impl Auditor {
                 self.backoffs.remove(&pass.kind);
                 let trouble = format!("list: {} objects cannot be read", pass.unreadable);
                 self.ledger.set_trouble(&pass.kind, Some(&*trouble).filter(|_| pass.unreadable > 0));
-                self.journal.pass_ends(pass);
+                self.violation_log.pass_ends(pass);
             }
             Err(error) => {
                 let (first, longest) = RETRY;
@@ -152,7 +152,7 @@ impl Auditor {
         let suspects = self.ledger.take_suspects(SUSPECTS);
         let works = suspects.into_iter().filter_map(|(place, suspicion)| {
             let (_, served) = self.kinds.get(&place.kind.gvk())?.clone();
-            Some(Work::Examine { place, served, suspicion, found: Sighting::default() })
+            Some(Work::Examine { place, served, suspicion, found: ReadResult::default() })
         });
         self.submit_all(works.collect());
     }

@@ -34,7 +34,7 @@ pub(super) enum Work {
     /// To be read and judged again. The text is filled in, if the object exists.
     Read { place: Place, served: ServedKind, found: Option<(String, String)> },
     /// To be read, because a verification found it to be otherwise than it is known.
-    Examine { place: Place, served: ServedKind, suspicion: Suspicion, found: Sighting },
+    Examine { place: Place, served: ServedKind, suspicion: Suspicion, found: ReadResult },
     /// Every object of the first list has arrived.
     KindListed(Kind),
     /// A page has arrived completely, and the next one begins there.
@@ -57,7 +57,7 @@ pub(super) enum Done {
 
 /// The result of reading one object.
 #[derive(Default)]
-pub(super) enum Sighting {
+pub(super) enum ReadResult {
     /// It exists, at this version.
     Object { version: String, text: String },
     /// It does not exist.
@@ -69,7 +69,7 @@ pub(super) enum Sighting {
 
 /// Judges batches.
 #[derive(Clone)]
-pub(super) struct Workshop {
+pub(super) struct JudgePool {
     client: kube::Client,
     namespaces: Arc<dyn Namespaces>,
     threads: Arc<Semaphore>,
@@ -77,14 +77,14 @@ pub(super) struct Workshop {
 
 /// A Namespace as far as it is known.
 #[derive(Clone)]
-enum Around {
+enum NamespaceState {
     /// `None` where it cannot be known.
     Namespace(Option<Document>),
     /// It does not exist: its objects are about to go.
     Gone,
 }
 
-impl Workshop {
+impl JudgePool {
     pub(super) fn new(context: &AuditContext, threads: Arc<Semaphore>) -> Self {
         Self { client: context.client.clone(), namespaces: context.namespaces.clone(), threads }
     }
@@ -121,21 +121,21 @@ impl Workshop {
 
     /// Reads an object. While the API server is away, so is everything else that is to be judged. One that has just
     /// started refuses what is allowed (403) until it knows the roles.
-    async fn object(&self, place: &Place, served: &ServedKind) -> Sighting {
+    async fn object(&self, place: &Place, served: &ServedKind) -> ReadResult {
         let namespace = Some(place.namespace()).filter(|namespace| !namespace.is_empty());
         let url = DynamicObject::url_path(&served.resource(), namespace);
         let mut refusals = 0..ATTEMPTS;
         loop {
             let Ok(request) = Request::new(url.clone()).get(place.name(), &GetParams::default()) else {
-                return Sighting::Unknown;
+                return ReadResult::Unknown;
             };
             match self.client.request_text(request).await {
-                Ok(text) => return Sighting::of(text),
+                Ok(text) => return ReadResult::of(text),
                 // Of a kind that is not served the API server says the same number without this reason.
-                Err(kube::Error::Api(status)) if status.reason == NOT_FOUND => return Sighting::Absent,
-                Err(kube::Error::Api(status)) if status.code == 404 => return Sighting::Unknown,
+                Err(kube::Error::Api(status)) if status.reason == NOT_FOUND => return ReadResult::Absent,
+                Err(kube::Error::Api(status)) if status.code == 404 => return ReadResult::Unknown,
                 Err(kube::Error::Api(status)) if status.code == 403 && refusals.next().is_none() => {
-                    return Sighting::Unknown;
+                    return ReadResult::Unknown;
                 }
                 Err(error) => {
                     tracing::warn!(object = %place, error = reason(&error), "cannot be read for the audit, will retry");
@@ -146,7 +146,7 @@ impl Workshop {
     }
 
     /// The Namespaces of a batch.
-    async fn around(&self, batch: &[Work], judge: &Judge) -> HashMap<Box<str>, Around> {
+    async fn around(&self, batch: &[Work], judge: &Judge) -> HashMap<Box<str>, NamespaceState> {
         let mut found = HashMap::new();
         for place in batch.iter().filter_map(Work::judged_place) {
             let namespace = place.namespace();
@@ -154,7 +154,7 @@ impl Workshop {
                 continue;
             }
             let around = match judge.leaves_out(place) {
-                true => Around::Namespace(None),
+                true => NamespaceState::Namespace(None),
                 false => self.namespace(namespace).await,
             };
             found.insert(namespace.into(), around);
@@ -162,22 +162,22 @@ impl Workshop {
         found
     }
 
-    async fn namespace(&self, name: &str) -> Around {
+    async fn namespace(&self, name: &str) -> NamespaceState {
         for _ in 0..ATTEMPTS {
             match self.namespaces.get(name).await {
-                Ok(namespace) => return Around::Namespace(namespace),
-                Err(NamespaceError::NotFound(_)) => return Around::Gone,
+                Ok(namespace) => return NamespaceState::Namespace(namespace),
+                Err(NamespaceError::NotFound(_)) => return NamespaceState::Gone,
                 Err(error) => {
                     tracing::warn!(%error, "an object is not audited yet, will retry");
                     tokio::time::sleep(PAUSE).await;
                 }
             }
         }
-        Around::Namespace(None)
+        NamespaceState::Namespace(None)
     }
 }
 
-impl Sighting {
+impl ReadResult {
     fn of(text: String) -> Self {
         match serde_json::from_str::<Head<'_>>(&text) {
             Ok(head) => Self::Object { version: head.metadata.resource_version.to_string(), text },
@@ -205,7 +205,7 @@ impl Work {
         }
     }
 
-    fn judge(self, judge: &Judge, around: &HashMap<Box<str>, Around>) -> Option<Done> {
+    fn judge(self, judge: &Judge, around: &HashMap<Box<str>, NamespaceState>) -> Option<Done> {
         Some(match self {
             Self::Watched { place, version, text, .. } => {
                 let judged = verdict(judge, &place, text?, Scope::All, around);
@@ -224,7 +224,7 @@ impl Work {
                 Done::Read(place, judged)
             }
             Self::Examine { place, suspicion, found, .. } => {
-                let is_absent = matches!(found, Sighting::Absent);
+                let is_absent = matches!(found, ReadResult::Absent);
                 let judged = found.content().map(|(version, text)| {
                     let judged = verdict(judge, &place, text, Scope::All, around);
                     (Version::from(version.as_str()), judged)
@@ -243,11 +243,11 @@ fn verdict(
     place: &Place,
     text: String,
     scope: Scope,
-    around: &HashMap<Box<str>, Around>,
+    around: &HashMap<Box<str>, NamespaceState>,
 ) -> Judged {
     let namespace = match around.get(place.namespace()) {
-        Some(Around::Gone) => return judge.nothing(scope),
-        Some(Around::Namespace(namespace)) => namespace.clone(),
+        Some(NamespaceState::Gone) => return judge.nothing(scope),
+        Some(NamespaceState::Namespace(namespace)) => namespace.clone(),
         None => None,
     };
     if judge.leaves_out(place) {

@@ -7,22 +7,22 @@ use crate::cli::snippet::FieldPlaces;
 
 use super::ManifestError;
 
-/// The mistakes of a document that no API server would take for an object, each at its field.
+/// The errors of a document that no API server would take for an object, each at its field.
 pub(super) fn problems(manifest: &Manifest, places: &FieldPlaces) -> Vec<ManifestError> {
     let problem = |(pointer, text): (String, String)| ManifestError {
         place: Some(places.of(&pointer, manifest)),
         message: format!("not a Kubernetes object: {text}"),
     };
-    mistakes(&manifest.object).into_iter().map(problem).collect()
+    errors(&manifest.object).into_iter().map(problem).collect()
 }
 
 /// Returns true for what an API server would take for an object.
 pub(super) fn is_sound(manifest: &Manifest) -> bool {
-    mistakes(&manifest.object).is_empty()
+    errors(&manifest.object).is_empty()
 }
 
 /// Errors in an object's type and metadata: the pointer to each field, and a message.
-fn mistakes(object: &Value) -> Vec<(String, String)> {
+fn errors(object: &Value) -> Vec<(String, String)> {
     if !object.is_object() {
         return vec![(String::new(), format!("it is {}", kind_of(object)))];
     }

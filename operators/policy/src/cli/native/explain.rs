@@ -1,4 +1,4 @@
-//! How a ValidatingAdmissionPolicy judges an object, expression by expression.
+//! Explains how a ValidatingAdmissionPolicy judges an object, expression by expression.
 
 use constraint_framework::api::ConstraintRef;
 use constraint_framework::driver::{Case, Driver, ValidatingPolicyDriver};

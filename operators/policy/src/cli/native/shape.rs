@@ -16,23 +16,23 @@ const RULE: [&str; 6] = ["apiGroups", "apiVersions", "operations", "resources", 
 const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 const REASONS: [&str; 4] = ["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"];
 
-/// Mistakes, each with the pointer to its field.
+/// Errors, each with the pointer to its field.
 #[derive(Debug, Default)]
-struct Mistakes(Vec<FieldError>);
+struct Errors(Vec<FieldError>);
 
 /// Everything that is wrong with the fields of a policy, whose `spec` may have `own` besides those of all policies.
 pub(super) fn of_policy(policy: &Value, own: &[&str]) -> Vec<FieldError> {
-    let mut mistakes = Mistakes::default();
-    mistakes.version(policy);
+    let mut errors = Errors::default();
+    errors.version(policy);
     let common = ["failurePolicy", "matchConstraints", "matchConditions", "paramKind", "variables"];
     let all: Vec<_> = common.iter().chain(own).copied().collect();
-    mistakes.fields(policy, "/spec", &all);
-    mistakes.word(policy, "/spec/failurePolicy", &["Fail", "Ignore"], true);
-    mistakes.matching(policy, "/spec/matchConstraints", true);
+    errors.fields(policy, "/spec", &all);
+    errors.word(policy, "/spec/failurePolicy", &["Fail", "Ignore"], true);
+    errors.matching(policy, "/spec/matchConstraints", true);
     if is_set(policy, "/spec/paramKind") {
-        mistakes.fields(policy, "/spec/paramKind", &["apiVersion", "kind"]);
-        mistakes.required(policy, "/spec/paramKind/apiVersion");
-        mistakes.required(policy, "/spec/paramKind/kind");
+        errors.fields(policy, "/spec/paramKind", &["apiVersion", "kind"]);
+        errors.required(policy, "/spec/paramKind/apiVersion");
+        errors.required(policy, "/spec/paramKind/kind");
     }
     for (list, fields) in [
         ("validations", &["expression", "message", "messageExpression", "reason"][..]),
@@ -41,34 +41,34 @@ pub(super) fn of_policy(policy: &Value, own: &[&str]) -> Vec<FieldError> {
         ("variables", &["name", "expression"]),
         ("mutations", &["patchType", "applyConfiguration", "jsonPatch"]),
     ] {
-        mistakes.list(policy, list, fields);
+        errors.list(policy, list, fields);
     }
     if !is_set(policy, "/spec/paramKind") {
-        mistakes.without_params(policy, "/spec");
+        errors.without_params(policy, "/spec");
     }
-    mistakes.0
+    errors.0
 }
 
 /// As [`of_policy`], of a binding.
 pub(super) fn of_binding(binding: &Value, own: &[&str]) -> Vec<FieldError> {
-    let mut mistakes = Mistakes::default();
-    mistakes.version(binding);
+    let mut errors = Errors::default();
+    errors.version(binding);
     let all: Vec<_> = ["policyName", "paramRef", "matchResources"].iter().chain(own).copied().collect();
-    mistakes.fields(binding, "/spec", &all);
-    mistakes.required(binding, "/spec/policyName");
-    mistakes.matching(binding, "/spec/matchResources", false);
+    errors.fields(binding, "/spec", &all);
+    errors.required(binding, "/spec/policyName");
+    errors.matching(binding, "/spec/matchResources", false);
     let reference = "/spec/paramRef";
     if is_set(binding, reference) {
-        mistakes.fields(binding, reference, &["name", "namespace", "parameterNotFoundAction", "selector"]);
-        mistakes.selector(binding, "/spec/paramRef/selector");
-        mistakes.word(binding, "/spec/paramRef/parameterNotFoundAction", &["Allow", "Deny"], false);
+        errors.fields(binding, reference, &["name", "namespace", "parameterNotFoundAction", "selector"]);
+        errors.selector(binding, "/spec/paramRef/selector");
+        errors.word(binding, "/spec/paramRef/parameterNotFoundAction", &["Allow", "Deny"], false);
         let (name, selector) =
             (text(binding, "/spec/paramRef/name"), is_set(binding, "/spec/paramRef/selector"));
         if name.is_empty() != selector {
-            mistakes.add(reference, "must have a name or a selector, and not both");
+            errors.add(reference, "must have a name or a selector, and not both");
         }
     }
-    mistakes.0
+    errors.0
 }
 
 /// Returns true if a field is there and not null.
@@ -76,7 +76,7 @@ fn is_set(object: &Value, pointer: &str) -> bool {
     object.pointer(pointer).is_some_and(|value| !value.is_null())
 }
 
-impl Mistakes {
+impl Errors {
     fn add(&mut self, pointer: impl Into<String>, message: impl Into<String>) {
         self.0.push(FieldError::new(pointer, message));
     }

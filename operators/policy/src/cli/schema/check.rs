@@ -3,12 +3,12 @@
 use schema_merge::{Diagnostic, Severity, StructuralOptions, check_structural, validate_crd};
 use serde_json::Value;
 
-use super::CheckArgs;
+use super::SchemaCheckArgs;
 use super::report::{Level, Note, Report};
 use super::source::{Content, Source, Standard, read};
 use crate::cli::manifest::escaped;
 
-pub(super) fn run(args: &CheckArgs, input: &mut Standard<'_>) -> Report {
+pub(super) fn run(args: &SchemaCheckArgs, input: &mut Standard<'_>) -> Report {
     let mut report = Report::default();
     for path in &args.files {
         let reading = read(path, input);

@@ -46,7 +46,7 @@ pub(super) fn diff(args: &ContractDiffArgs, input: &mut Standard<'_>) -> Result<
     let (_, old) = contract(&args.old, input)?;
     let (file, new) = contract(&args.new, input)?;
     let mut report = match args.providers.as_slice() {
-        [] => for_everybody(&old, &new, &file),
+        [] => for_all_providers(&old, &new, &file),
         providers => for_providers(&old, &new, providers, input),
     };
     report.settle();
@@ -54,7 +54,7 @@ pub(super) fn diff(args: &ContractDiffArgs, input: &mut Standard<'_>) -> Result<
 }
 
 /// The changes for a provider that does exactly what the old contract asks for.
-fn for_everybody(old: &ContractSpec, new: &ContractSpec, file: &str) -> Report {
+fn for_all_providers(old: &ContractSpec, new: &ContractSpec, file: &str) -> Report {
     let changes = old.diff(new);
     let breaking = changes.iter().filter(|change| change.effect == Effect::Breaking).count();
     let unverified = changes.iter().filter(|change| change.effect == Effect::Unverified).count();

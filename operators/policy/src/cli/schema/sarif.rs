@@ -1,4 +1,4 @@
-//! Findings about schemas as SARIF; the document itself is `cli/sarif.rs`.
+//! Diagnostics of schemas as SARIF; the document itself is `cli/sarif.rs`.
 
 use crate::cli::sarif::{Log, Note as Entry};
 

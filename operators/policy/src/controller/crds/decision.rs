@@ -22,9 +22,9 @@ pub(super) enum Owner {
     /// when this template does.
     Predecessor,
     /// No controller, and the label of a constraint CRD: left behind by `kubectl delete --cascade=orphan`.
-    Nobody,
+    None,
     /// Another object; the text names it.
-    Stranger(String),
+    Other(String),
 }
 
 /// The template as the API server has it at the time of the decision.
@@ -63,7 +63,7 @@ pub(super) fn decide(kind: &str, template: Template, live: Option<&Live>) -> Dec
     if live.terminating {
         return Decision::AwaitDeletion;
     }
-    if let Owner::Stranger(name) = &live.owner {
+    if let Owner::Other(name) = &live.owner {
         return Decision::Refuse(format!("it belongs to {name}; delete it, or choose another kind"));
     }
     if live.kind != kind {
@@ -109,9 +109,9 @@ mod tests {
     fn a_predecessors_crd_and_an_orphan_are_taken_over_and_a_strangers_is_not() {
         assert_decides(&live(Owner::Mine), &Decision::Keep);
         assert_decides(&live(Owner::Predecessor), &Decision::Replace);
-        assert_decides(&live(Owner::Nobody), &Decision::Replace);
-        let stranger = decide("Foo", Template::Current, Some(&live(Owner::Stranger("Widget w".to_owned()))));
-        assert!(matches!(stranger, Decision::Refuse(reason) if reason.contains("Widget w")));
+        assert_decides(&live(Owner::None), &Decision::Replace);
+        let other = decide("Foo", Template::Current, Some(&live(Owner::Other("Widget w".to_owned()))));
+        assert!(matches!(other, Decision::Refuse(reason) if reason.contains("Widget w")));
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
         let edited = Live { matches: false, ..live(Owner::Mine) };
         assert_decides(&edited, &Decision::Replace);
         assert_decides(&Live { revision: REVISION + 1, ..edited }, &Decision::Keep);
-        for owner in [Owner::Mine, Owner::Stranger("Widget w".to_owned())] {
+        for owner in [Owner::Mine, Owner::Other("Widget w".to_owned())] {
             assert_decides(&Live { terminating: true, ..live(owner) }, &Decision::AwaitDeletion);
         }
     }
@@ -128,7 +128,7 @@ mod tests {
     fn a_kind_is_spelled_anew_only_when_the_crd_of_a_deleted_template_is_gone() {
         let other = |owner| Live { kind: "FOO".to_owned(), ..live(owner) };
         assert_decides(&other(Owner::Predecessor), &Decision::AwaitDeletion);
-        for owner in [Owner::Mine, Owner::Nobody] {
+        for owner in [Owner::Mine, Owner::None] {
             let decision = decide("Foo", Template::Current, Some(&other(owner)));
             assert!(matches!(decision, Decision::Refuse(reason) if reason.contains("spelling")));
         }

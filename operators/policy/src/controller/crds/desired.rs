@@ -69,7 +69,7 @@ impl Desired {
 
     /// Returns what the decision about a write needs to know of the CRD that exists.
     pub(super) fn live(&self, seen: &Observed, accepted: Option<&(String, String)>) -> Live {
-        use super::decision::Owner as Whose;
+        use super::decision::Owner as LiveOwner;
         let was_accepted =
             accepted.is_some_and(|(sent, kept)| *sent == self.fingerprint && *kept == seen.fingerprint);
         let labelled = self.labels.iter().all(|(name, value)| seen.labels.get(name) == Some(value));
@@ -77,13 +77,15 @@ impl Desired {
             seen.labels.get("gatekeeper.sh/constraint").is_some_and(|value| value == "yes");
         Live {
             owner: match &seen.owner {
-                Owner::Template { uid, .. } if *uid == self.template.uid => Whose::Mine,
-                Owner::Template { name, .. } if *name == self.template.reference.name => Whose::Predecessor,
-                Owner::Template { name, .. } => Whose::Stranger(format!("ConstraintTemplate {name}")),
-                Owner::Other { kind, name } => Whose::Stranger(format!("{kind} {name}")),
-                Owner::None if is_constraint_crd => Whose::Nobody,
+                Owner::Template { uid, .. } if *uid == self.template.uid => LiveOwner::Mine,
+                Owner::Template { name, .. } if *name == self.template.reference.name => {
+                    LiveOwner::Predecessor
+                }
+                Owner::Template { name, .. } => LiveOwner::Other(format!("ConstraintTemplate {name}")),
+                Owner::Other { kind, name } => LiveOwner::Other(format!("{kind} {name}")),
+                Owner::None if is_constraint_crd => LiveOwner::None,
                 Owner::None => {
-                    Whose::Stranger("another client: it has no label gatekeeper.sh/constraint".to_owned())
+                    LiveOwner::Other("another client: it has no label gatekeeper.sh/constraint".to_owned())
                 }
             },
             kind: seen.kind.clone(),

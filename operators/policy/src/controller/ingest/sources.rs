@@ -27,7 +27,7 @@ use super::{Ingest, gauges};
 /// Answers that a kind is not served before that counts. An API server that starts serves some kinds late.
 const CONFIRMATIONS: u32 = 2;
 /// The first wait between two questions, and the longest.
-const LOOK: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+const POLL_INTERVAL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
 /// The kinds that are synced, for which SyncSet or Config, and those of their objects that are in the inventory.
 pub(super) struct Synced {
@@ -324,7 +324,7 @@ fn discover(
 ) -> BoxFuture<'static, DiscoveryResult> {
     async move {
         if let Some(previous) = attempt.checked_sub(1) {
-            let (first, longest) = LOOK;
+            let (first, longest) = POLL_INTERVAL;
             tokio::time::sleep(first.saturating_mul(2_u32.saturating_pow(previous.min(10))).min(longest))
                 .await;
         }

@@ -6,7 +6,7 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 
 use super::{UNINSTALLED, Uninstall, UninstallError, step, step_if_allowed};
-use crate::controller::registration::EPOCH;
+use crate::controller::webhook_registration::EPOCH;
 
 /// The label of the operator's Deployments.
 pub(super) const LABEL: &str = "app.kubernetes.io/name=webtroller";

@@ -7,7 +7,7 @@ use watch_manager::Verb;
 use watch_manager::testing::{FakeApi, Fault, SourceCall};
 
 use super::*;
-use crate::controller::registration::EPOCH;
+use crate::controller::webhook_registration::EPOCH;
 
 const GATEKEEPERS: &str = "gatekeeper-validating-webhook-configuration";
 const OURS: &str = "webtroller-validating-webhook-configuration";

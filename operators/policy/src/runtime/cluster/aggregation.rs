@@ -19,7 +19,7 @@ use super::status_watches::StatusWatches;
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The webhook's registration is looked at within this time, if the API server answers.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The events that are awaited before reports are folded.
 pub(super) struct Beginning {
@@ -58,7 +58,7 @@ impl Beginning {
             return;
         }
         // Where nothing is registered yet, that may wait for this pod to be ready, and the pod for what is folded.
-        let _ = timeout(LOOK, self.registration.wait_for(Option::is_none)).await;
+        let _ = timeout(POLL_INTERVAL, self.registration.wait_for(Option::is_none)).await;
         let _ = self.reporter.flush().await;
     }
 }

@@ -12,7 +12,7 @@ use crate::api_error::reason;
 use crate::controller::WebhookConfiguration;
 
 /// After this time every API server knows what one of them has stored.
-const HEARD: Duration = Duration::from_secs(1);
+const PROPAGATION: Duration = Duration::from_secs(1);
 
 /// The places where certificates take effect in this process.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Handover {
                 None
             }
         };
-        if self.is_accepted(certificate) || seen.is_some_and(|seen| seen.elapsed() >= HEARD) {
+        if self.is_accepted(certificate) || seen.is_some_and(|seen| seen.elapsed() >= PROPAGATION) {
             self.effects.serve(certificate);
             self.serving = certificate.clone();
             return;

@@ -11,7 +11,7 @@ use pod_status::Aggregator;
 use watch_manager::WatchManager;
 
 use crate::api_error::reason;
-use crate::controller::{InstallError, OwnCrds, Upkeep};
+use crate::controller::{InstallError, OwnCrdController, OwnCrds};
 use crate::runtime::RunError;
 use crate::runtime::args::{ServeArgs, WebhookArgs};
 
@@ -74,7 +74,7 @@ impl Cluster {
     /// Keeps the CRDs as they are.
     pub(super) fn keep_crds(&self, manager: WatchManager, crds: OwnCrds) {
         let (client, watches) = (self.client.clone(), self.watches.clone());
-        let upkeep = Upkeep { client, watches, manager, crds };
+        let upkeep = OwnCrdController { client, watches, manager, crds };
         self.supervisor.background("upkeep of CRDs", upkeep.run(self.shutdown.asked.clone()));
     }
 

@@ -31,7 +31,7 @@ const REFUSED: Duration = Duration::from_secs(30);
 /// Changes of one consumer that may have a successor in the queue.
 const CHANGES: usize = 1_024;
 /// The interval at which the server's last sign of life is read.
-const LOOK: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Starts the watches that are asked for.
 pub(super) struct StatusWatches {
@@ -98,7 +98,7 @@ impl Feed {
             steps: VecDeque::new(),
             _registrar: registrar,
             heard_at: None,
-            looks: interval(LOOK),
+            looks: interval(POLL_INTERVAL),
         }
     }
 

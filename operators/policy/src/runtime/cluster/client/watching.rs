@@ -120,7 +120,7 @@ impl<B: HttpBody<Data = Bytes, Error = hyper::Error> + Unpin> HttpBody for Watch
             return Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)));
         }
         ready!(self.end.as_mut().poll(cx));
-        let message = format!("the watch has said nothing for {} s", self.silence.as_secs());
+        let message = format!("no data received for {} s", self.silence.as_secs());
         Poll::Ready(Some(Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into())))
     }
 
@@ -170,7 +170,7 @@ mod tests {
             watch.frame().await.unwrap().unwrap();
         }
         let error = watch.frame().await.unwrap().unwrap_err();
-        assert_eq!(error.to_string(), "the watch has said nothing for 90 s");
+        assert_eq!(error.to_string(), "no data received for 90 s");
         assert_eq!(started.elapsed(), Duration::from_secs(2 * 60 + 90));
     }
 

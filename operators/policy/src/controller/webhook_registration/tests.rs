@@ -197,9 +197,10 @@ impl Pod {
         registered(api, &identity, false);
         let (configuration, ready) = (watch::Sender::new(configuration(port)), watch::Sender::new(true));
         let runs = Runs::new(api.client(), None, &identity);
-        let (registration, state) = Registration::new(api.client(), configuration.subscribe(), runs);
+        let (registration, state) =
+            WebhookRegistration::new(api.client(), configuration.subscribe(), runs, ready.subscribe());
         let shutdown = CancellationToken::new();
-        let running = tokio::spawn(registration.run(ready.subscribe(), shutdown.clone()));
+        let running = tokio::spawn(registration.run(shutdown.clone()));
         Self { identity, state, shutdown, running, _kept: (configuration, ready) }
     }
 

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use watch_manager::Interest;
 
 use super::crds::fingerprint;
-use super::own_crds::Pace;
+use super::own_crd_controller::Pace;
 use super::reachability::Reachability;
 use super::repair_log;
 use super::{FIELD_MANAGER, WebhookConfiguration};
@@ -49,23 +49,24 @@ const ABANDONED: Duration = Duration::from_secs(10);
 /// The wait after a write that failed.
 const RETRY: Duration = Duration::from_secs(1);
 /// The wait before the next look for a pod behind the address.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// After this time every API server knows a change of the configuration.
-const HEARD: Duration = Duration::from_secs(1);
+const PROPAGATION: Duration = Duration::from_secs(1);
 const UNTRUSTED: &str = "does not have the authority of this pod's certificate yet";
 const RESTORED: &str = "does not send requests here as it should; it is being restored";
 
 /// Keeps the webhook registered.
 #[derive(Debug)]
-pub struct Registration {
+pub struct WebhookRegistration {
     api: Api<DynamicObject>,
     configuration: watch::Receiver<WebhookConfiguration>,
     state: watch::Sender<Option<String>>,
     trusted: watch::Sender<bool>,
     runs: Runs,
+    ready: watch::Receiver<bool>,
 }
 
-/// The state of a [`Registration`].
+/// The state of a [`WebhookRegistration`].
 #[derive(Clone, Debug)]
 pub struct RegistrationState {
     /// The reason why requests are not sent as they should be, or `None`.
@@ -74,24 +75,30 @@ pub struct RegistrationState {
     pub trusted: watch::Receiver<bool>,
 }
 
-impl Registration {
-    /// Keeps `configuration` registered under its present name, and the state of that.
+impl WebhookRegistration {
+    /// Creates a controller that keeps `configuration` registered under its present name, and the state of that.
+    ///
+    /// Before `ready` nothing is written but this pod's authority beside those of others, and nothing is registered anew
+    /// before a pod is ready behind the address: what is asked for must be answered.
     pub fn new(
         client: kube::Client,
         configuration: watch::Receiver<WebhookConfiguration>,
         runs: Runs,
+        ready: watch::Receiver<bool>,
     ) -> (Self, RegistrationState) {
         let resource = ApiResource::from_gvk_with_plural(&kind(), "validatingwebhookconfigurations");
         let (state, trouble) = watch::channel(Some("the webhook is not registered yet".to_owned()));
         let (trusted, is_trusted) = watch::channel(false);
         let api = Api::all_with(client, &resource);
-        let registration = Self { api, configuration, state, trusted, runs };
+        let registration = Self { api, configuration, state, trusted, runs, ready };
         (registration, RegistrationState { trouble, trusted: is_trusted })
     }
 
-    /// Runs until `shutdown`. Before `ready` nothing is written but this pod's authority beside those of others, and nothing
-    /// is registered anew before a pod is ready behind the address: what is asked for must be answered.
-    pub async fn run(self, ready: watch::Receiver<bool>, shutdown: CancellationToken) {
+    /// Keeps the webhook registered until `shutdown`.
+    ///
+    /// # Guarantees
+    /// Cancel-safe: each write leaves a complete configuration.
+    pub async fn run(self, shutdown: CancellationToken) {
         let name = self.configuration.borrow().name.clone();
         let interest = Interest::new(kind()).fields(format!("metadata.name={name}"));
         let client = self.api.clone().into_client();
@@ -100,7 +107,6 @@ impl Registration {
             registration: self,
             reachability: Reachability::new(client),
             waits_for: None,
-            ready,
             live: None,
             trust: Trust::default(),
             extended: None,
@@ -119,11 +125,10 @@ impl Registration {
 }
 
 struct Keeper {
-    registration: Registration,
+    registration: WebhookRegistration,
     reachability: Reachability,
     /// The reason why nothing is registered yet.
     waits_for: Option<String>,
-    ready: watch::Receiver<bool>,
     live: Option<Live>,
     trust: Trust,
     /// The time when this pod added its authority to what others have registered.
@@ -146,7 +151,7 @@ impl Keeper {
             let due = self.due.unwrap_or_else(Instant::now);
             tokio::select! {
                 Some(event) = events.next() => self.note(event),
-                Ok(()) = self.ready.changed() => {}
+                Ok(()) = self.registration.ready.changed() => {}
                 () = self.registration.runs.changed() => {}
                 Ok(()) = self.registration.configuration.changed() => self.mine = None,
                 () = sleep_until(due), if self.due.is_some() => self.write().await,
@@ -195,7 +200,7 @@ impl Keeper {
             Verdict::Good(epoch) => self.agree(epoch, facts.is_some_and(|facts| facts.abandoned)),
             Verdict::Write(_) => {
                 self.publish_trouble(&configuration.name, self.waits_for.as_deref().unwrap_or(RESTORED));
-                if *self.ready.borrow() && self.due.is_none() {
+                if *self.registration.ready.borrow() && self.due.is_none() {
                     if self.mine.is_some() {
                         repair_log::note("webhook configuration", &configuration.name);
                     }
@@ -216,7 +221,7 @@ impl Keeper {
     /// that it is not to be replaced.
     fn agree(&mut self, epoch: u64, abandoned: bool) {
         self.registration.state.send_if_modified(|state| state.take().is_some());
-        let is_ready = *self.ready.borrow();
+        let is_ready = *self.registration.ready.borrow();
         if is_ready {
             self.mine = Some(epoch);
             if !std::mem::replace(&mut self.announced, true) {
@@ -244,18 +249,20 @@ impl Keeper {
     /// Returns true if what pods have registered lacks this pod's authority, which is then planned to be added. A pod
     /// that is not ready waits for that.
     fn is_untrusted(&mut self) -> bool {
-        let is_waiting = !*self.ready.borrow() && !*self.registration.trusted.borrow();
-        let heard =
-            self.extended.and_then(|at| at.checked_add(HEARD)).filter(|heard| *heard > Instant::now());
-        match (self.lacks_own(), heard) {
+        let is_waiting = !*self.registration.ready.borrow() && !*self.registration.trusted.borrow();
+        let propagated = self
+            .extended
+            .and_then(|at| at.checked_add(PROPAGATION))
+            .filter(|propagated| *propagated > Instant::now());
+        match (self.lacks_own(), propagated) {
             (true, _) if is_waiting || self.is_left_out() => {
                 if self.due.is_none() {
                     self.due = Instant::now().checked_add(self.pace.next());
                 }
                 true
             }
-            (false, Some(heard)) if is_waiting => {
-                self.due = Some(heard);
+            (false, Some(propagated)) if is_waiting => {
+                self.due = Some(propagated);
                 true
             }
             (false, None) if is_waiting => {
@@ -293,7 +300,7 @@ impl Keeper {
     async fn write(&mut self) {
         self.due = None;
         let configuration = self.wanted();
-        if !*self.ready.borrow() || self.is_left_out() {
+        if !*self.registration.ready.borrow() || self.is_left_out() {
             return self.extend(&configuration).await;
         }
         if self.live.is_none() {
@@ -303,7 +310,7 @@ impl Keeper {
             }
             self.waits_for = wait.map(|reason| format!("is not written yet: {reason}"));
             if self.waits_for.is_some() {
-                self.due = Instant::now().checked_add(LOOK);
+                self.due = Instant::now().checked_add(POLL_INTERVAL);
                 return;
             }
         }
