@@ -9,13 +9,13 @@ const CONSTRAINTS: &str = "constraints.gatekeeper.sh";
 const TEMPLATES: &str = "templates.gatekeeper.sh";
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
-/// The controllers, with the optional parts (`--emit-admission-events`, `--policy-reports`).
+/// Returns the controllers, with the optional parts (`--emit-admission-events`, `--policy-reports`).
 #[must_use]
 pub fn controllers() -> Vec<Declaration> {
     vec![policies(), registration(), status(), audit(), events(), policy_reports()]
 }
 
-/// All of them as one, which is what an audit log shows of the service account.
+/// Returns all of them as one, which is what an audit log shows of the service account.
 #[must_use]
 pub fn operator() -> Declaration {
     let all = controllers();

@@ -28,7 +28,7 @@ pub enum EventNamespace {
 }
 
 impl EventNamespace {
-    /// The meaning of Gatekeeper's two flags: whether Events are made, and whether in the namespace of the object.
+    /// Returns the meaning of Gatekeeper's two flags: whether Events are made, and whether in the namespace of the object.
     pub const fn of_flags(emits: bool, at_object: bool) -> Self {
         match (emits, at_object) {
             (false, _) => Self::Nowhere,

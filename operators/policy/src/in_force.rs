@@ -28,7 +28,7 @@ pub struct PolicyPublisher(watch::Sender<InForce>);
 #[derive(Clone, Debug)]
 pub struct PolicyHandle(watch::Receiver<InForce>);
 
-/// A publisher and its handle, starting from the empty policy set.
+/// Creates a publisher and its handle, starting from the empty policy set.
 pub fn policies() -> (PolicyPublisher, PolicyHandle) {
     let (sender, receiver) = watch::channel(InForce::default());
     (PolicyPublisher(sender), PolicyHandle(receiver))

@@ -122,7 +122,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The error and its causes in one line.
+    /// Returns the error and its causes in one line.
     #[must_use]
     pub fn causes(&self) -> String {
         crate::api_error::causes(self)

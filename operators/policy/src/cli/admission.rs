@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api_version::group_version;
 
-/// The AdmissionReview for creating `object`; an AdmissionReview stands for itself.
+/// Returns the AdmissionReview for creating `object`; an AdmissionReview stands for itself.
 pub fn admission_review(object: &Value) -> Value {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     if text("/kind") == "AdmissionReview" {

@@ -53,7 +53,7 @@ pub struct Reading {
 }
 
 impl PolicyFolder {
-    /// Nothing read yet.
+    /// Creates a folder of which nothing is read yet.
     pub fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),

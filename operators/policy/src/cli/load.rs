@@ -142,7 +142,7 @@ pub fn load(root: &Path) -> Loaded {
 }
 
 impl Loaded {
-    /// Everything that keeps `path` from having been read as a whole: what is wrong, what was not read and should
+    /// Returns everything that keeps `path` from having been read as a whole: what is wrong, what was not read and should
     /// perhaps have been, or that there is no object in it.
     pub fn problems(&self, path: &Path) -> Vec<String> {
         let surprising = self.skipped.iter().filter(|entry| entry.reason.is_surprising());

@@ -145,7 +145,7 @@ impl Registrars {
 }
 
 impl Ingest {
-    /// A loop that has seen nothing yet. Its readiness sources are declared in `tracker` before it returns.
+    /// Creates a loop that has seen nothing yet. Its readiness sources are declared in `tracker` before it returns.
     pub fn new(context: IngestContext, tracker: &ReadinessTracker) -> Self {
         let (namespaces, crd_list) = (tracker.source("namespaces"), tracker.source("constraint CRDs"));
         namespaces.list_begins();

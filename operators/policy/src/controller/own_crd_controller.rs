@@ -36,7 +36,10 @@ impl std::fmt::Debug for OwnCrdController {
 }
 
 impl OwnCrdController {
-    /// Runs until `shutdown`.
+    /// Restores the CRDs until `shutdown`.
+    ///
+    /// # Guarantees
+    /// Cancel-safe: each write leaves a complete CRD.
     pub async fn run(self, shutdown: CancellationToken) {
         let Self { client, watches, manager, crds } = self;
         let keepers = crds.into_each().map(|crd| {

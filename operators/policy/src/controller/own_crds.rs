@@ -60,7 +60,7 @@ pub(super) fn version(object: &DynamicObject) -> (String, i64) {
 }
 
 impl OwnCrds {
-    /// The CRDs of templates, sync sets, configs, suspensions and `more`.
+    /// Reads the CRDs of templates, sync sets, configs, suspensions and `more`.
     ///
     /// # Errors
     /// [`InstallError::Manifest`]
@@ -79,6 +79,9 @@ impl OwnCrds {
     ///
     /// # Errors
     /// See [`InstallError`].
+    ///
+    /// # Guarantees
+    /// Cancel-safe: what was installed stays.
     pub async fn install(&mut self, client: &kube::Client) -> Result<(), InstallError> {
         try_join_all(self.0.iter_mut().map(|crd| crd.install(client))).await?;
         Ok(())

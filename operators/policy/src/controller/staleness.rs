@@ -11,7 +11,7 @@ use watch_manager::{GvkStatus, KindStatus, WatchManager};
 /// Reconnecting takes seconds, also when the API server starts anew; what takes longer is a fault.
 const RECONNECT: Duration = Duration::from_secs(30);
 
-/// The kinds whose watches have been cut off for longer than reconnecting takes, and why.
+/// Returns the kinds whose watches have been cut off for longer than reconnecting takes, and why.
 pub fn stale_watches(manager: &WatchManager) -> Vec<String> {
     let kinds = manager.watched().into_iter();
     let watches: Vec<_> = kinds

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::enforcement_points::{LASTS, NOT_IN_CLUSTER};
 use super::kinds::{CONFIG, OtherVersions, SYNC_SET, TEMPLATE};
 
-/// The layout of `status.byPod`, which is Gatekeeper's, and the conditions that go with it.
+/// Returns the layout of `status.byPod`, which is Gatekeeper's, and the conditions that go with it.
 pub fn shapes(versions: OtherVersions) -> impl Shapes {
     move |parent: &ParentRef| shape(parent, &versions)
 }

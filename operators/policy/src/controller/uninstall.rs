@@ -155,6 +155,9 @@ impl Uninstall {
     ///
     /// # Errors
     /// See [`UninstallError`]; every step that was completed stays completed.
+    ///
+    /// # Guarantees
+    /// Cancel-safe: it can be run again, and continues where it was.
     pub async fn run(&self, client: &kube::Client, notify: impl Fn(&str)) -> Result<Removed, UninstallError> {
         let deployment = self.own_deployment(client).await?;
         if deployment.is_none() {

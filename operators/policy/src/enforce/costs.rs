@@ -28,7 +28,7 @@ pub struct Cost {
 }
 
 impl Costs {
-    /// The costs by constraint kind.
+    /// Returns the costs by constraint kind.
     pub fn by_kind(&self) -> BTreeMap<String, Cost> {
         self.lock().clone()
     }

@@ -35,7 +35,7 @@ impl Lockout {
     }
 }
 
-/// The reason for which the constraint in `manifest`, which alone is in `policy`, would be refused if it were created: it
+/// Returns the reason for which the constraint in `manifest`, which alone is in `policy`, would be refused if it were created: it
 /// denies requests without which nodes and control planes do not live.
 pub fn refused_as_lockout(manifest: &Value, policy: &PolicySet, budget: &Budget) -> Option<String> {
     lockout(policy, budget).refusal(manifest)

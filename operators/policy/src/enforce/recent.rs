@@ -32,7 +32,7 @@ pub struct Denial {
 }
 
 impl RecentDenials {
-    /// The denials, the last one first.
+    /// Returns the denials, the last one first.
     pub fn list(&self) -> Vec<Denial> {
         self.lock().iter().rev().cloned().collect()
     }

@@ -53,7 +53,7 @@ impl std::fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// A webhook that judges at most `concurrency` reviews at once; the others wait, at most until their deadlines.
+    /// Creates a webhook that judges at most `concurrency` reviews at once; the others wait, at most until their deadlines.
     pub fn new(
         policies: PolicyHandle,
         namespaces: Arc<dyn Namespaces>,

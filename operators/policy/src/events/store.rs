@@ -23,6 +23,9 @@ const KNOWN: usize = 1000;
 /// Stores the Events of `queue` until it is closed and empty. One that cannot be stored is logged and counted: Events are
 /// best effort, and statuses and logs have the same content. Events of a process that ends, at most as many as can wait, are
 /// written one after the other without the pauses in between.
+///
+/// # Guarantees
+/// Not cancel-safe: the Event that is being stored is lost. Close the queue to end it.
 pub async fn store_events(client: kube::Client, queue: EventQueue) {
     let mut store = Store { client, known: HashMap::new() };
     let mut pace = Pace::new();

@@ -16,7 +16,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The run of `identity` among those of its namespace, which are followed as [`LiveRuns::new`] does.
+    /// Creates the run of `identity` among those of its namespace, which are followed as [`LiveRuns::new`] does.
     pub fn new(client: kube::Client, host: Option<Arc<dyn Follow>>, identity: &PodIdentity) -> Self {
         let live = LiveRuns::new(client, host, &ReportKind::default(), &identity.namespace);
         let namespace = format!("{}/", identity.namespace);
