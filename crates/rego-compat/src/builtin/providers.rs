@@ -111,7 +111,7 @@ fn signed(args: &[&Value]) -> Result<Value, CallError> {
         Some(Value::Object(pairs)) => {
             pairs.iter().map(|(name, value)| (text_or_empty(name), text_or_empty(value))).collect()
         }
-        other => return Err(CallError::Failed),
+        Some(_) => return Err(CallError::Failed),
     };
     let body = match (field(request, "raw_body"), field(request, "body")) {
         (Some(raw), _) => text_or_empty(raw),
