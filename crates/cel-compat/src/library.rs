@@ -88,7 +88,7 @@ pub(super) fn check_pattern(pattern: &str) -> Result<(), String> {
     pattern::check(pattern)
 }
 
-/// What quantities and versions are compared by.
+/// The comparisons of quantities and of versions.
 const ORDERING: &[(&str, Native)] = &[
     ("compareTo", |_, arguments| order(arguments).map(|order| Value::Int(i64::from(order as i8)))),
     ("isGreaterThan", |_, arguments| order(arguments).map(|order| Value::Bool(order.is_gt()))),

@@ -78,7 +78,7 @@ impl Metadata {
     }
 }
 
-/// The dependencies between packages of ours that are not allowed. One of a package on itself, to switch features on for its
+/// The dependencies between packages of ours that are not allowed. One of a crate on itself, to switch features on for its
 /// tests, is not: `cargo package` leaves it out, and the tests of the published crate do not compile.
 #[must_use]
 pub fn manifest_edges(metadata: &Metadata) -> Vec<Diagnostic> {
@@ -86,8 +86,9 @@ pub fn manifest_edges(metadata: &Metadata) -> Vec<Diagnostic> {
         metadata.ours().flat_map(|package| package.dependencies.iter().map(move |used| (package, used)));
     let ours = edges.filter(|(_, used)| used.path.is_some());
     let refused = ours.filter(|(package, used)| {
-        used.name == package.name
-            || !package_dependencies::may_use(&metadata.folder(package), &package.name, &used.name)
+        let folder = metadata.folder(package);
+        used.name == package.name && folder.starts_with("crates/")
+            || !package_dependencies::may_use(&folder, &package.name, &used.name)
     });
     refused
         .map(|(package, used)| {
@@ -174,9 +175,11 @@ mod tests {
     }
 
     #[test]
-    fn a_package_does_not_depend_on_itself() {
+    fn a_crate_does_not_depend_on_itself() {
         let with_itself = package("crates/watch-manager", "watch-manager", &["watch-manager"]);
         assert_eq!(manifest_edges(&metadata(&[with_itself])).len(), 1);
+        let unpublished = package("tests/go-program", "go-program", &["go-program"]);
+        assert!(manifest_edges(&metadata(&[unpublished])).is_empty());
     }
 
     #[test]
