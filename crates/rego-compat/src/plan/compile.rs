@@ -54,7 +54,9 @@ fn plan_groups(book: &Rulebook, queried: &Queried) -> (Plan, HashMap<Vec<Name>, 
     }
     risk::mark(&mut plan, queried.traced);
     for (id, (planned, group)) in plan.groups.iter_mut().zip(&book.groups).enumerate() {
-        if planned.exact && queried.query != Some(id) {
+        // A query is asked for all of its solutions, so no definition of it is left out.
+        planned.exact &= queried.query != Some(id);
+        if planned.exact {
             rule_index::build(book, group, planned);
         }
         if risk::can_conflict(planned) {

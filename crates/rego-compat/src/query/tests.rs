@@ -42,6 +42,7 @@ fn each_expression_has_a_value_and_each_variable_a_binding() {
     assert_eq!(shown("some x; x = 1"), ["true | x=1"]);
     assert_eq!(shown("some x in [1, 2]; x"), ["true 1 | x=1", "true 2 | x=2"]);
     assert_eq!(shown("input.x with input.x as 3"), ["3 | "]);
+    assert_eq!(shown("print(\"a\", input.x)"), ["true | "]);
 }
 
 #[test]

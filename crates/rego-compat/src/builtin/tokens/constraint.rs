@@ -51,10 +51,11 @@ impl Constraints {
                 _ => return Err(CallError::Failed),
             }
         }
-        match (constraints.keys.is_some(), constraints.secret.is_empty()) {
-            (true, false) => Err(CallError::Failed),
-            (false, true) => Err(CallError::Failed),
-            _ => Ok(constraints),
+        // Certificates, or a secret: one of both.
+        if constraints.keys.is_some() == constraints.secret.is_empty() {
+            Ok(constraints)
+        } else {
+            Err(CallError::Failed)
         }
     }
 
@@ -94,8 +95,7 @@ fn time_of(value: &Value) -> Result<f64, CallError> {
     };
     match value.to_string().parse::<f64>() {
         Ok(time) if time >= 0.0 => Ok(time),
-        Ok(_) => Err(CallError::Failed),
-        Err(_) => Err(CallError::Failed),
+        _ => Err(CallError::Failed),
     }
 }
 
