@@ -18,8 +18,7 @@ pub(super) struct Candidates(Option<Vec<bool>>);
 #[derive(Default)]
 pub(super) struct Tried<'c> {
     branches: Option<&'c [bool]>,
-    /// Those of the definitions to come; nothing where all are tried.
-    left: Option<&'c [bool]>,
+    left: &'c [bool],
     /// All that are tried give one value, so the first that holds settles it.
     pub(super) once: bool,
 }
@@ -29,15 +28,16 @@ impl Candidates {
         if !group.exact {
             return Ok(Self(None));
         }
-        context.candidates(group, args).map(|tried| Self(Some(tried)))
+        let tried = context.candidates(group, args)?;
+        if group.agreed.len() != tried.len() {
+            return Err(missing("number for the value of branch", group.agreed.len()));
+        }
+        Ok(Self(Some(tried)))
     }
 
-    pub(super) fn tried(&self, group: &Group) -> Result<Tried<'_>, EvalError> {
+    pub(super) fn tried(&self, group: &Group) -> Tried<'_> {
         let once = match &self.0 {
             None => group.settled,
-            Some(tried) if group.agreed.len() < tried.len() => {
-                return Err(missing("number for the value of branch", group.agreed.len()));
-            }
             Some(tried) => {
                 let tried = group.agreed.iter().zip(tried).filter(|(_, tried)| **tried);
                 let mut values = tried.map(|(value, _)| *value);
@@ -45,19 +45,17 @@ impl Candidates {
                 !matches!(first, Some(None)) && values.all(|value| Some(value) == first)
             }
         };
-        Ok(Tried { branches: None, left: self.0.as_deref(), once })
+        Tried { branches: None, left: self.0.as_deref().unwrap_or_default(), once }
     }
 }
 
 impl Tried<'_> {
     /// Goes on to the next definition.
-    pub(super) fn next(&mut self, rule: &Rule) -> Result<(), EvalError> {
-        let Some(left) = self.left else { return Ok(()) };
-        let Some((branches, left)) = left.split_at_checked(rule.branches.len()) else {
-            return Err(missing("condition for branch", left.len()));
-        };
-        (self.branches, self.left) = (Some(branches), Some(left));
-        Ok(())
+    pub(super) fn next(&mut self, rule: &Rule) {
+        // Where nothing is known of a definition, all of its branches are tried: it is no error, only more work.
+        let next = self.left.split_at_checked(rule.branches.len());
+        (self.branches, self.left) =
+            next.map_or((None, [].as_slice()), |(branches, left)| (Some(branches), left));
     }
 
     /// Returns true if a branch of this definition is tried.

@@ -117,9 +117,9 @@ impl EvalContext<'_> {
         candidates: &Candidates,
         listed: &mut Listed,
     ) -> Result<(), EvalError> {
-        let mut tried = candidates.tried(group)?;
+        let mut tried = candidates.tried(group);
         for rule in &group.rules {
-            tried.next(rule)?;
+            tried.next(rule);
             if is_excluded(rule, args) {
                 continue;
             }

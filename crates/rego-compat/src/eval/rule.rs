@@ -56,9 +56,9 @@ impl EvalContext<'_> {
         let mut result: Option<Value> = None;
         let mut solutions = Solutions::default();
         let candidates = Candidates::of(self, group, args)?;
-        let mut tried = candidates.tried(group)?;
+        let mut tried = candidates.tried(group);
         for rule in &group.rules {
-            tried.next(rule)?;
+            tried.next(rule);
             if is_excluded(rule, args) {
                 continue;
             }
@@ -212,9 +212,9 @@ impl EvalContext<'_> {
     ) -> Result<(), EvalError> {
         let mut solutions = Solutions::default();
         let candidates = Candidates::of(self, group, &[])?;
-        let mut tried = candidates.tried(group)?;
+        let mut tried = candidates.tried(group);
         for rule in &group.rules {
-            tried.next(rule)?;
+            tried.next(rule);
             if solutions.tried(self.each_branch(rule, &tried, visit).map(|()| Flow::Continue))? == Flow::Stop
             {
                 break;
