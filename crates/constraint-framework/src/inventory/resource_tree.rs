@@ -88,13 +88,15 @@ impl ResourceTree {
 
     /// Returns the object at a path; `None` if there is none, or something lies below it.
     pub(super) fn object<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<&Arc<Stored>> {
-        self.at(path).filter(|tree| tree.below.is_empty())?.object.as_ref()
+        self.visible(path).flatten()
     }
 
-    /// Returns the object of a place as policies see it: `Some(None)` where something below hides it, and `None` if there
-    /// is no object.
-    pub(super) fn visible(&self, place: &[Arc<str>]) -> Option<Option<&Arc<Stored>>> {
-        let tree = self.at(place.iter().map(|segment| &**segment))?;
+    /// Returns the object at a path as policies see it: `Some(None)` if an object below it hides it, and `None` if there is none.
+    pub(super) fn visible<'p>(
+        &self,
+        path: impl IntoIterator<Item = &'p str>,
+    ) -> Option<Option<&Arc<Stored>>> {
+        let tree = self.at(path)?;
         let object = tree.object.as_ref()?;
         Some(tree.below.is_empty().then_some(object))
     }

@@ -100,8 +100,8 @@ fn look_up(
     // Objects that are found one by one are parsed again each time: kept values take several times the memory of the text.
     let many = places.len() > MANY;
     for place in places.into_iter().filter(|place| within(&reach, place)) {
-        let object =
-            inventory.root.visible(place).ok_or_else(|| UnreadableObjectError::inconsistent(place))?;
+        let object = inventory.root.visible(place.iter().map(|segment| &**segment));
+        let object = object.ok_or_else(|| UnreadableObjectError::inconsistent(place))?;
         if let Some(object) = object {
             let value = if many { object.kept().cloned() } else { object.fresh() };
             parts.put(place, value.map_err(|_| UnreadableObjectError::new(place))?);
