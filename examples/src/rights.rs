@@ -52,11 +52,11 @@ pub fn manifest(declarations: &[Declaration], namespace: &str) -> Result<String>
     Ok(texts.join("---\n"))
 }
 
-/// An object as YAML.
+/// Returns an object as YAML.
 ///
 /// # Errors
 ///
-/// When it is not an object of JSON.
+/// Returns an error if the value cannot be serialized as JSON.
 pub(crate) fn yaml(object: &impl Serialize) -> Result<String> {
     Ok(go_compat::sigs_yaml::block(&serde_json::to_string(object)?)?)
 }

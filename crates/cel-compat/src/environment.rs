@@ -13,7 +13,7 @@ use crate::value::Value;
 /// The names that expressions may use: those given, and variables below `variables`.
 #[derive(Debug)]
 pub struct Environment {
-    /// Tells this environment from others, whose positions have other meanings.
+    /// Identifies this environment: the positions in its expressions are valid in no other one.
     id: u64,
     given: Vec<Given>,
     variables: Vec<Variable>,

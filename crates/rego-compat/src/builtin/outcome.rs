@@ -9,15 +9,14 @@ pub(crate) enum Outcome {
     Value(Value),
     /// The call is undefined, and OPA would not report an error even in strict mode.
     Undefined,
-    /// The call has no value, for a reason.
+    /// The call has no value.
     Error(CallError),
 }
 
 /// The reason why a call has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallError {
-    /// OPA reports an error in strict mode, and takes the call as undefined otherwise. There is no strict mode here, so the words
-    /// of its error are not kept.
+    /// The call is undefined, and an error in OPA's strict mode. This crate has no strict mode, so OPA's message is not kept.
     Failed,
     /// OPA has a value that is larger than any evaluation here may hold: the evaluation ends with that limit.
     Excess,
@@ -25,7 +24,7 @@ pub(crate) enum CallError {
     Internal(&'static str),
 }
 
-/// For the errors of `go-compat`, whose words are not kept.
+/// Converts the errors of `go-compat`; their messages are not kept.
 impl From<String> for CallError {
     fn from(_: String) -> Self {
         Self::Failed

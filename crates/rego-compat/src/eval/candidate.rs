@@ -52,7 +52,7 @@ impl Candidates {
 impl Tried<'_> {
     /// Goes on to the next definition.
     pub(super) fn next(&mut self, rule: &Rule) {
-        // Where nothing is known of a definition, all of its branches are tried: it is no error, only more work.
+        // Past the end of the list all branches are tried. That costs time and does not change the result.
         let next = self.left.split_at_checked(rule.branches.len());
         (self.branches, self.left) =
             next.map_or((None, [].as_slice()), |(branches, left)| (Some(branches), left));

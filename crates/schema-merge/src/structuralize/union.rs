@@ -56,7 +56,8 @@ impl<'s> Walk<'s> {
         self.keep("allOf", kept, node, at);
     }
 
-    /// Exactly one holds, or at least one. Null is no member of its own: it makes the node nullable.
+    /// Merges the members of `oneOf` (exactly one matches) or `anyOf` (at least one matches). `null` makes the node nullable
+    /// instead of being a member.
     fn one_of(
         &mut self,
         keyword: &'static str,

@@ -1,8 +1,8 @@
 //! Templates, constraints, Configs and SyncSets are checked before they are stored, so that an error is the answer to
 //! `kubectl apply` and not a condition to be found.
 //!
-//! What is not checked again: an object on its way out, and a change that leaves the `spec` as it was, or no client
-//! could take a finalizer off an object that was stored while no pod answered.
+//! An object that is being deleted, and an update that does not change the `spec`, are not checked again: otherwise a client
+//! could not remove a finalizer from an invalid object that was stored while no pod answered.
 
 use admission_server::{AdmissionRequest, AdmissionResponse};
 use constraint_framework::IngestError;

@@ -102,7 +102,7 @@ fn time_of(value: &Value) -> Result<f64, CallError> {
 fn claimed_time(payload: &Value, name: &str) -> Result<Option<f64>, CallError> {
     match field(payload, name) {
         None => Ok(None),
-        // A time that cannot be read is no reason to take a token for one that never expires.
+        // Without an error, a token whose time cannot be read would never expire.
         Some(number @ Value::Number(_)) => {
             number.to_string().parse().map(Some).map_err(|_| CallError::Failed)
         }
