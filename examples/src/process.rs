@@ -1,13 +1,15 @@
 //! The controllers of a demo, each a process of its own, started again when its failpoint ended it.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc::Sender;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{interval, timeout};
 
@@ -20,6 +22,9 @@ const FAREWELL: Duration = Duration::from_secs(10);
 
 /// The interval at which a frozen process is continued until it has ended.
 const GO_ON: Duration = Duration::from_millis(100);
+
+/// The interval at which a process that is to be frozen is asked whether it is.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The command that starts a role: this program, with other arguments.
 #[derive(Clone, Debug)]
@@ -55,8 +60,26 @@ impl Running {
     /// Starts a role; `failed` is told when it ends by itself for another reason than its failpoint.
     pub(crate) fn start(launch: Launch, fault: Option<Fault>, failed: Sender<String>) -> Self {
         let (end, asked) = oneshot::channel();
-        let task = tokio::spawn(supervise(launch, fault, asked, failed));
+        let task = tokio::spawn(supervise(launch, fault, None, asked, failed));
         Self { end, task }
+    }
+
+    /// Starts a process that freezes before this write, and prepares a second, which starts when the first is frozen: had both
+    /// begun at once, the second might have done what the first was to be frozen before.
+    pub(crate) fn start_frozen(launch: Launch, write: u64, failed: Sender<String>) -> [Self; 2] {
+        let (end, asked) = oneshot::channel();
+        let frozen = Arc::new(Notify::new());
+        let fault = Some(Fault::FreezeBefore(write));
+        let first = supervise(launch.clone(), fault, Some(Arc::clone(&frozen)), asked, failed.clone());
+        let first = Self { end, task: tokio::spawn(first) };
+        let (end, mut asked) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                () = frozen.notified() => supervise(launch, None, None, asked, failed).await,
+                _ended = &mut asked => {}
+            }
+        });
+        [first, Self { end, task }]
     }
 
     /// Asks the process to finish what it has begun, and waits for its end.
@@ -85,6 +108,7 @@ impl Running {
 async fn supervise(
     launch: Launch,
     mut fault: Option<Fault>,
+    frozen: Option<Arc<Notify>>,
     mut asked: oneshot::Receiver<End>,
     failed: Sender<String>,
 ) {
@@ -103,6 +127,7 @@ async fn supervise(
                 say_unless_reached(&launch.role, fault, &process);
                 return end(process, attached, how.unwrap_or(End::Kill)).await;
             }
+            never = tell_when_stopped(pid(&process), frozen.as_deref()) => match never {},
         };
         match status.map(|status| status.code()) {
             Ok(Some(failpoint::EXIT_CODE)) => {
@@ -117,18 +142,33 @@ async fn supervise(
 /// Reports a fault when its process is to end: it was never reached, or the frozen process goes on. A write that never comes is not worth a failed
 /// demo: how many there are depends on the states that a controller sees.
 fn say_unless_reached(role: &str, fault: Option<Fault>, process: &Child) {
-    let stopped =
-        || waitid(WaitId::Pid(pid(process)?), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG).ok()?;
     match fault {
         Some(Fault::KillAfter(write)) => {
             print(format_args!("  !! {role} was never killed: it made fewer than {write} writes"));
         }
-        Some(Fault::FreezeBefore(write)) if stopped().is_none() => {
+        Some(Fault::FreezeBefore(write)) if !is_stopped(pid(process)) => {
             print(format_args!("  !! {role} was never frozen: it made fewer than {write} writes"));
         }
         Some(Fault::FreezeBefore(_)) => print(format_args!("  !! {role}, which was frozen, goes on")),
         Some(Fault::FreezeBeforeDelete) | None => {}
     }
+}
+
+/// Tells `frozen` as soon as this process is stopped.
+async fn tell_when_stopped(process: Option<Pid>, frozen: Option<&Notify>) -> Infallible {
+    if let Some(frozen) = frozen {
+        let mut look = interval(LOOK);
+        while !is_stopped(process) {
+            look.tick().await;
+        }
+        frozen.notify_one();
+    }
+    std::future::pending().await
+}
+
+fn is_stopped(process: Option<Pid>) -> bool {
+    let asked = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    process.is_some_and(|id| matches!(waitid(WaitId::Pid(id), asked), Ok(Some(_))))
 }
 
 fn pid(process: &Child) -> Option<Pid> {
