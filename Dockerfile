@@ -7,7 +7,8 @@ WORKDIR /source
 COPY . .
 # The folder .git is not in the build: `docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .`
 ARG COMMIT
-RUN WEBTROLLER_COMMIT="$COMMIT" cargo auditable build --release --locked -p webtroller
+# Packed, the table of relocations is 2 MB smaller. musl reads it so since 1.2.4, which Rust brings since 1.93.
+RUN RUSTFLAGS="-C link-arg=-Wl,-z,pack-relative-relocs" WEBTROLLER_COMMIT="$COMMIT" cargo auditable build --release --locked -p webtroller
 
 FROM scratch
 LABEL org.opencontainers.image.source=https://github.com/webtroller/webtroller \

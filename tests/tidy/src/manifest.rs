@@ -2,6 +2,7 @@
 //!
 //! It reads the output of `cargo metadata`; running that is the work of `workspace.rs`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -31,6 +32,8 @@ pub struct Package {
     /// The registry it came from; packages of the workspace have none.
     pub source: Option<String>,
     dependencies: Vec<Dependency>,
+    #[serde(default)]
+    features: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -45,6 +48,18 @@ impl Package {
     /// Returns true if it names one of these packages as a dependency of any kind.
     pub(crate) fn depends_on(&self, names: &[&str]) -> bool {
         self.dependencies.iter().any(|dependency| names.contains(&dependency.name.as_str()))
+    }
+
+    /// The features that are off in a build that names none.
+    pub(crate) fn features_to_name(&self) -> impl Iterator<Item = &str> {
+        let mut on = BTreeSet::new();
+        let mut left = vec!["default"];
+        while let Some(feature) = left.pop() {
+            if on.insert(feature) {
+                left.extend(self.features.get(feature).into_iter().flatten().map(String::as_str));
+            }
+        }
+        self.features.keys().map(String::as_str).filter(move |feature| !on.contains(feature))
     }
 }
 
@@ -162,6 +177,15 @@ mod tests {
     fn kube(rust_version: &str) -> Value {
         json!({"name": "kube", "manifest_path": "/r/kube/Cargo.toml", "rust_version": rust_version,
                "source": "registry", "dependencies": []})
+    }
+
+    #[test]
+    fn what_the_default_features_switch_on_need_not_be_named() {
+        let mut package = package("crates/x", "x", &[]);
+        package["features"] =
+            json!({"default": ["full"], "full": ["part"], "part": [], "more": ["part"], "other": []});
+        let metadata = metadata(&[package]);
+        assert_eq!(metadata.packages[0].features_to_name().collect::<Vec<_>>(), ["more", "other"]);
     }
 
     #[test]

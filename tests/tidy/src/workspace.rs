@@ -87,6 +87,17 @@ impl Workspace {
         self.metadata.ours().filter(of).map(|package| package.name.clone()).collect()
     }
 
+    /// The features of the crates in `crates` that only a build has which names them, as `crate/feature`.
+    #[must_use]
+    pub fn features_to_name(&self) -> BTreeSet<String> {
+        let crates =
+            self.metadata.ours().filter(|package| self.metadata.folder(package).starts_with("crates/"));
+        let named = |package: &Package| {
+            package.features_to_name().map(|of| format!("{}/{of}", package.name)).collect()
+        };
+        crates.flat_map(|package| -> Vec<String> { named(package) }).collect()
+    }
+
     fn of_files(&self) -> Vec<Diagnostic> {
         let ours = self.packages();
         let rust =
