@@ -46,13 +46,13 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token>, LexError> {
     }
 }
 
-/// Returns the first character from `begin` on that is refused wherever it is, also in strings and comments.
+/// Returns the first character from `begin` on that is refused wherever it is, also in strings and comments. Each search is
+/// one for a byte, many at a time.
 fn illegal_character(text: &str, begin: usize) -> Option<LexError> {
-    let (at, message) = text.char_indices().find_map(|(at, character)| match character {
-        '\0' => Some((at, "illegal null character")),
-        BYTE_ORDER_MARK if at >= begin => Some((at, "illegal byte-order mark")),
-        _ => None,
-    })?;
+    let null = text.find('\0').map(|at| (at, "illegal null character"));
+    let mark = text.get(begin..)?.find(BYTE_ORDER_MARK);
+    let mark = mark.map(|at| (at.saturating_add(begin), "illegal byte-order mark"));
+    let (at, message) = null.into_iter().chain(mark).min()?;
     Some(LexError { at: Pos(offset(at), offset(at)), message })
 }
 
@@ -294,6 +294,8 @@ mod tests {
         assert_eq!(illegal("\"\u{feff}\""), Err((1, "illegal byte-order mark")));
         assert_eq!(illegal("# \0"), Err((2, "illegal null character")));
         assert_eq!(illegal("`\0`"), Err((1, "illegal null character")));
+        assert_eq!(illegal("\0 \u{feff}"), Err((0, "illegal null character")));
+        assert_eq!(illegal("\u{feff}a\u{feff}\0"), Err((4, "illegal byte-order mark")));
         assert_eq!(illegal("\"\u{1}\""), Ok(()));
     }
 

@@ -116,7 +116,7 @@ impl AdmissionTarget {
         if operation == "DELETE" {
             object = Some(old_object.clone().ok_or(RequestError::DeleteWithoutOldObject)?);
         }
-        let attributes = request.into_attributes().map_err(RequestError::Decode)?;
+        let attributes = request.into_attributes();
         let source = Some(ReviewSource::Original);
         let review = Review::builder(self.name()).object(object).old_object(old_object);
         Ok(review.operation(operation).source(source).attributes(attributes).build())

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// `admission.k8s.io/v1`, with the objects as text.
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct AdmissionRequest {
     #[serde(deserialize_with = "or_default")]
@@ -17,32 +17,27 @@ pub(super) struct AdmissionRequest {
     kind: Kind,
     #[serde(deserialize_with = "or_default")]
     resource: Resource,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "or_default")]
     sub_resource: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     request_kind: Option<Kind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     request_resource: Option<Resource>,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "or_default")]
     request_sub_resource: String,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "or_default")]
     name: String,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "or_default")]
     namespace: String,
-    #[serde(deserialize_with = "or_default", skip_serializing)]
+    #[serde(deserialize_with = "or_default")]
     pub(super) operation: String,
     #[serde(deserialize_with = "or_default")]
     user_info: User,
-    #[serde(skip_serializing)]
     pub(super) object: Option<Box<RawValue>>,
-    #[serde(skip_serializing)]
     pub(super) old_object: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
     options: Value,
 }
 
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Kind {
     group: String,
@@ -50,7 +45,7 @@ struct Kind {
     kind: String,
 }
 
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Resource {
     group: String,
@@ -58,34 +53,78 @@ struct Resource {
     resource: String,
 }
 
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct User {
-    #[serde(skip_serializing_if = "String::is_empty")]
     username: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
     uid: String,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "or_default")]
     groups: Vec<String>,
-    #[serde(deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(deserialize_with = "or_default")]
     extra: BTreeMap<String, Value>,
 }
 
 impl AdmissionRequest {
     /// Returns the fields that policies see beside the objects and the operation. A Namespace is in no namespace, whatever
     /// the request says, see <https://github.com/open-policy-agent/gatekeeper/issues/792>.
-    ///
-    /// # Errors
-    /// The fields have no JSON form: a policy that saw none of them would take the request for one without a user.
-    pub(super) fn into_attributes(mut self) -> Result<Map<String, Value>, serde_json::Error> {
-        if self.kind.kind == "Namespace" && self.kind.group.is_empty() {
-            self.namespace.clear();
-        }
-        match serde_json::to_value(self)? {
-            Value::Object(attributes) => Ok(attributes),
-            other => Err(serde::ser::Error::custom(format!("a request is a JSON object, not {other}"))),
-        }
+    pub(super) fn into_attributes(self) -> Map<String, Value> {
+        let is_namespace = self.kind.kind == "Namespace" && self.kind.group.is_empty();
+        let namespace = if is_namespace { String::new() } else { self.namespace };
+        let mut attributes = strings([
+            ("subResource", self.sub_resource),
+            ("requestSubResource", self.request_sub_resource),
+            ("name", self.name),
+            ("namespace", namespace),
+        ]);
+        let others = [
+            ("uid", Some(self.uid.into())),
+            ("kind", Some(self.kind.into())),
+            ("resource", Some(self.resource.into())),
+            ("requestKind", self.request_kind.map(Value::from)),
+            ("requestResource", self.request_resource.map(Value::from)),
+            ("userInfo", Some(self.user_info.into())),
+            ("dryRun", self.dry_run.map(Value::Bool)),
+            ("options", Some(self.options)),
+        ];
+        attributes.extend(others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        attributes
     }
+}
+
+impl From<Kind> for Value {
+    fn from(Kind { group, version, kind }: Kind) -> Self {
+        object([("group", group), ("version", version), ("kind", kind)])
+    }
+}
+
+impl From<Resource> for Value {
+    fn from(Resource { group, version, resource }: Resource) -> Self {
+        object([("group", group), ("version", version), ("resource", resource)])
+    }
+}
+
+impl From<User> for Value {
+    fn from(user: User) -> Self {
+        let mut fields = strings([("username", user.username), ("uid", user.uid)]);
+        if !user.groups.is_empty() {
+            fields.insert("groups".to_owned(), user.groups.into());
+        }
+        if !user.extra.is_empty() {
+            fields.insert("extra".to_owned(), user.extra.into_iter().collect());
+        }
+        Self::Object(fields)
+    }
+}
+
+/// Returns an object of these strings, empty ones too.
+fn object<const N: usize>(fields: [(&str, String); N]) -> Value {
+    Value::Object(fields.map(|(name, value)| (name.to_owned(), Value::String(value))).into_iter().collect())
+}
+
+/// Returns the strings that are not empty.
+fn strings<const N: usize>(fields: [(&str, String); N]) -> Map<String, Value> {
+    let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
+    fields.map(|(name, value)| (name.to_owned(), Value::String(value))).collect()
 }
 
 /// Reads `null` as the default, as Go does.
