@@ -112,13 +112,13 @@ pub(super) static TABLE: [Builtin; 203] = [
     ),
     call("crypto.sha1", &[STR], STR, in_feature!("crypto", plain(crypto::sha1))),
     call("crypto.sha256", &[STR], STR, in_feature!("crypto", plain(crypto::sha256))),
-    call(
+    impure(
         "crypto.x509.parse_and_verify_certificates",
         &[STR],
         Spec::Tuple(&[BOOL, RECORDS]),
         in_feature!("crypto", Code::Timed(crypto::x509::parse_and_verify, crypto::price::chain)),
     ),
-    call(
+    impure(
         "crypto.x509.parse_and_verify_certificates_with_options",
         &[STR, RECORD],
         Spec::Tuple(&[BOOL, RECORDS]),
