@@ -43,7 +43,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn to_json(&self) -> String {
         json::object([
-            ("file", json::text(&self.file)),
+            ("file", json::string(&self.file)),
             ("row", self.row.to_string()),
             ("col", self.column.to_string()),
         ])
@@ -98,8 +98,8 @@ impl CommandError {
     }
 
     pub(crate) fn to_json(&self) -> String {
-        let mut fields = vec![("message", json::text(&self.message))];
-        fields.extend(self.code.map(|code| ("code", json::text(code))));
+        let mut fields = vec![("message", json::string(&self.message))];
+        fields.extend(self.code.map(|code| ("code", json::string(code))));
         fields.extend(self.place.as_ref().map(|place| ("location", place.to_json())));
         json::object(fields)
     }
