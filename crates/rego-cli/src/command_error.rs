@@ -144,7 +144,7 @@ pub(crate) fn for_people(errors: &[CommandError], when: &str) -> String {
     }
 }
 
-/// As [`to_json`], with the names of each object in order: how `--format discard` prints errors.
+/// Returns JSON like [`to_json`], with the names of each object in order, which is how `--format discard` prints errors.
 pub(crate) fn to_sorted_json(errors: &[CommandError]) -> String {
     let sorted = |text: String| {
         let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();

@@ -81,7 +81,7 @@ pub enum Format {
     Pretty,
     /// The values of each solution on a line, strings as they are.
     Raw,
-    /// As JSON, without the values.
+    /// JSON without the values.
     Discard,
 }
 

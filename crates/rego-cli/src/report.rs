@@ -107,7 +107,7 @@ impl Tally {
     }
 }
 
-/// As [`for_people`], of these tests only.
+/// Returns the report of [`for_people`] about these tests only.
 pub(crate) fn of_failures(failures: &[&Ran<'_>], verbose: bool) -> String {
     show(failures, verbose)
 }

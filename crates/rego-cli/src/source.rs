@@ -38,7 +38,7 @@ impl Selection {
     pub(crate) fn ignoring(patterns: &[String]) -> Result<Self, CommandError> {
         let ignored = patterns.iter().map(|pattern| {
             Regex::new(&shell_pattern(pattern))
-                .map_err(|_| CommandError::plain(format!("{pattern}: no pattern")))
+                .map_err(|_| CommandError::plain(format!("{pattern}: not a pattern")))
         });
         Ok(Self { ignored: ignored.collect::<Result<_, _>>()?, only_modules: false })
     }
@@ -303,7 +303,7 @@ fn cleaned(path: &Path) -> PathBuf {
     clean
 }
 
-/// As Go words it: `stat a/b: no such file or directory`.
+/// Returns the error in Go's words: `stat a/b: no such file or directory`.
 pub(crate) fn reason(doing: &str, path: &Path, error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

@@ -309,7 +309,7 @@ impl Group {
     }
 }
 
-/// The flags that Rust is told, without those that are unset again; `U` is taken care of by `repetition`.
+/// The flags that are handed to Rust's engine, without those that are unset again; `U` is taken care of by `repetition`.
 fn once_each(flags: &str, unset: &str) -> String {
     let mut seen = String::new();
     for flag in flags.chars().filter(|flag| "ims".contains(*flag) && !unset.contains(*flag)) {

@@ -77,7 +77,7 @@ impl YamlError {
         match self {
             Self::Compose(error) => error.reason(),
             Self::Scalar { reason, .. } => reason.clone(),
-            Self::Key(_) => "a key must be a single word or text".to_owned(),
+            Self::Key(_) => "a key must be a single word or a string".to_owned(),
             Self::Merge(_) => "`<<` must be followed by a mapping, or a list of mappings".to_owned(),
         }
     }

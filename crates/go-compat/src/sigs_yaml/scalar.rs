@@ -34,7 +34,7 @@ pub(super) fn json_float(number: f64) -> Option<Value> {
 /// Kubernetes' tools.
 ///
 /// # Errors
-/// As [`resolve`].
+/// The errors of [`resolve`].
 pub(super) fn key(scalar: &Scalar, words: Words) -> Result<Option<String>, String> {
     Ok(match resolved(scalar, words)? {
         Resolved::Int(number) if i64::try_from(number).is_err() => None,

@@ -70,7 +70,7 @@ fn exponent_of(float: f64, letter: char, precision: Option<usize>) -> String {
     format!("{mantissa}{zeros}{letter}{}", exponent_text(exponent))
 }
 
-/// As few digits as tell the float from its neighbours. Where two texts are equally near, Go takes the even one.
+/// Returns the fewest digits that read back as the float. Where two of them are equally near, Go takes the even one.
 fn shortest(float: f64) -> String {
     let text = format!("{float:e}");
     let digits = split_exponent(&text).0.bytes().filter(u8::is_ascii_digit).count();

@@ -13,7 +13,7 @@ use super::Outcome;
 use super::operand::{self, CallError};
 
 /// Returns a value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
-/// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.
+/// in OPA's order, keys that are not strings are their JSON, and what HTML gives a meaning is escaped.
 #[must_use]
 pub fn to_json(value: &Value) -> String {
     marshalled(value).unwrap_or_else(|_| value.to_json_str())
