@@ -10,7 +10,7 @@ use crate::value::{Key, Value};
 use super::super::compare::sort_by;
 use super::super::error::EvalError;
 use super::super::node::{Fold, Node, Shape};
-use super::Evaluation;
+use super::{Evaluation, decide};
 
 /// The bindings of a macro in one round.
 type Round = (Value, Option<Value>);
@@ -59,19 +59,11 @@ impl Evaluation<'_> {
         body: &Node,
         deciding: bool,
     ) -> Result<Value, EvalError> {
-        let mut failed = None;
-        for round in rounds {
+        let truths = rounds.map(|round| {
             self.bind(fold, round);
-            match self.holds(body) {
-                Ok(truth) if truth == deciding => return Ok(Value::Bool(deciding)),
-                Ok(_) => {}
-                Err(EvalError::Failed(message)) => {
-                    failed.get_or_insert(message);
-                }
-                Err(fatal) => return Err(fatal),
-            }
-        }
-        failed.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
+            self.holds(body)
+        });
+        decide(truths, deciding)
     }
 
     fn exactly_one(&mut self, fold: &Fold, rounds: Rounds<'_>, body: &Node) -> Result<Value, EvalError> {

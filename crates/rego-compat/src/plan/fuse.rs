@@ -98,21 +98,7 @@ fn fits(expr: &Expr, left: &mut usize) -> bool {
         return false;
     };
     *left = rest;
-    match expr {
-        Expr::Get(get) => fits(&get.base, left) && get.path.iter().all(|part| fits(part, left)),
-        Expr::Array(items) | Expr::Set(items) => items.iter().all(|item| fits(item, left)),
-        Expr::Object(pairs) => pairs.iter().all(|(key, value)| fits(key, left) && fits(value, left)),
-        Expr::Builtin(call) => call.args.iter().all(|arg| fits(arg, left)),
-        Expr::Invariant(invariant) => fits(&invariant.expr, left),
-        Expr::Call(call) => call.args.iter().all(|arg| fits(arg, left)),
-        Expr::Const(_)
-        | Expr::Slot(_)
-        | Expr::Input
-        | Expr::Data
-        | Expr::Rule(_)
-        | Expr::Package(_)
-        | Expr::Undefined => true,
-    }
+    expr.all_parts(&mut |part| fits(part, left))
 }
 
 /// Returns the expression a step computes first and once.
@@ -148,33 +134,10 @@ fn substitute(step: &mut Step, slot: SlotIndex, with: Expr) {
 }
 
 fn replace(expr: &mut Expr, slot: SlotIndex, with: &mut Option<Expr>) {
-    match expr {
-        Expr::Slot(found) if *found == slot => {
-            if let Some(with) = with.take() {
-                *expr = with;
-            }
-        }
-        Expr::Get(get) => {
-            replace(&mut get.base, slot, with);
-            get.path.iter_mut().for_each(|part| replace(part, slot, with));
-        }
-        Expr::Array(items) | Expr::Set(items) => items.iter_mut().for_each(|item| replace(item, slot, with)),
-        Expr::Object(pairs) => {
-            for (key, value) in pairs {
-                replace(key, slot, with);
-                replace(value, slot, with);
-            }
-        }
-        Expr::Builtin(call) => call.args.iter_mut().for_each(|arg| replace(arg, slot, with)),
-        Expr::Invariant(invariant) => replace(&mut invariant.expr, slot, with),
-        Expr::Call(call) => call.args.iter_mut().for_each(|arg| replace(arg, slot, with)),
-        Expr::Const(_)
-        | Expr::Slot(_)
-        | Expr::Input
-        | Expr::Data
-        | Expr::Rule(_)
-        | Expr::Package(_)
-        | Expr::Undefined => {}
+    if !matches!(expr, Expr::Slot(found) if *found == slot) {
+        expr.each_part_mut(&mut |part| replace(part, slot, with));
+    } else if let Some(with) = with.take() {
+        *expr = with;
     }
 }
 
@@ -192,25 +155,14 @@ fn count_expr(expr: &Expr, uses: &mut Uses) {
 }
 
 /// Calls `visit` for each variable that an expression reads, as often as it reads it.
-fn each_use(expr: &Expr, visit: &mut impl FnMut(SlotIndex)) {
-    match expr {
-        Expr::Slot(slot) => visit(*slot),
-        Expr::Get(get) => {
-            each_use(&get.base, visit);
-            get.path.iter().for_each(|part| each_use(part, visit));
-        }
-        Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| each_use(item, visit)),
-        Expr::Object(pairs) => {
-            for (key, value) in pairs {
-                each_use(key, visit);
-                each_use(value, visit);
-            }
-        }
-        Expr::Builtin(call) => call.args.iter().for_each(|arg| each_use(arg, visit)),
-        Expr::Invariant(invariant) => each_use(&invariant.expr, visit),
-        Expr::Call(call) => call.args.iter().for_each(|arg| each_use(arg, visit)),
-        Expr::Const(_) | Expr::Input | Expr::Data | Expr::Rule(_) | Expr::Package(_) | Expr::Undefined => {}
+fn each_use(expr: &Expr, visit: &mut dyn FnMut(SlotIndex)) {
+    if let Expr::Slot(slot) = expr {
+        visit(*slot);
     }
+    expr.all_parts(&mut |part| {
+        each_use(part, visit);
+        true
+    });
 }
 
 fn count_pattern(pattern: &Pattern, uses: &mut Uses) {

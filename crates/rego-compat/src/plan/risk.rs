@@ -175,27 +175,15 @@ impl Uses {
 
     fn expr(&mut self, expr: &Expr, plan: &Plan) {
         match expr {
-            Expr::Const(_) | Expr::Slot(_) | Expr::Input | Expr::Data | Expr::Undefined => {}
             Expr::Rule(group) => self.groups.push(*group),
             Expr::Package(node) => self.package(*node, plan),
-            Expr::Get(get) => {
-                self.expr(&get.base, plan);
-                get.path.iter().for_each(|part| self.expr(part, plan));
-            }
-            Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| self.expr(item, plan)),
-            Expr::Object(pairs) => {
-                for (key, value) in pairs {
-                    self.expr(key, plan);
-                    self.expr(value, plan);
-                }
-            }
-            Expr::Builtin(call) => call.args.iter().for_each(|arg| self.expr(arg, plan)),
-            Expr::Invariant(invariant) => self.expr(&invariant.expr, plan),
-            Expr::Call(call) => {
-                self.callee(call.callee);
-                call.args.iter().for_each(|arg| self.expr(arg, plan));
-            }
+            Expr::Call(call) => self.callee(call.callee),
+            _ => {}
         }
+        expr.all_parts(&mut |part| {
+            self.expr(part, plan);
+            true
+        });
     }
 
     fn package(&mut self, node: usize, plan: &Plan) {
