@@ -1,4 +1,12 @@
 //! The macros over lists and maps. One loop per macro, so that building a list takes time linear in its length.
+//!
+//! cel-go expands a macro to a fold over an accumulator: `[1, 2].map(x, x * 2)` is `[] + [2] + [4]`, where each `+` may copy
+//! what is there. The loops here give the same values and errors.
+//!
+//! ```text
+//! xs.all(i, x, p)        slots: i at `fold.slot`, x behind it; those of macros around are in front and stay
+//! xs.map(x, p, f)        `f` of the elements for which `p` holds
+//! ```
 
 use std::collections::BTreeMap;
 use std::iter::Enumerate;
@@ -30,6 +38,7 @@ impl Evaluation<'_> {
             Shape::Entries(filter, body) => self.merge(fold, rounds, filter.as_ref(), body),
             Shape::SortBy(body) => self.sort(fold, rounds, body, &range),
         };
+        // Also after an error, which `||` around the macro may absorb: what follows finds its own slots.
         self.locals.truncate(fold.slot);
         value
     }
@@ -66,6 +75,7 @@ impl Evaluation<'_> {
         decide(truths, deciding)
     }
 
+    /// `exists_one` looks at all elements, and the error of any is its error: that element may be the second that fits.
     fn exactly_one(&mut self, fold: &Fold, rounds: Rounds<'_>, body: &Node) -> Result<Value, EvalError> {
         let mut count = 0_usize;
         for round in rounds {
@@ -147,6 +157,7 @@ impl Evaluation<'_> {
         Ok(Value::Map(map.into_iter().collect()))
     }
 
+    /// `sortBy`: the keys are computed once for each element, before any two are compared.
     fn sort(
         &mut self,
         fold: &Fold,

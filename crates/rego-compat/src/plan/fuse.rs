@@ -17,6 +17,7 @@ use super::{Collect, CollectKind, Each, Every, Expr, Hop, Override, Pattern, Rep
 /// Joins the steps of a body whose end reads `ends`.
 pub(super) fn fuse(steps: Vec<Step>, ends: &[&Expr]) -> Vec<Step> {
     let mut uses = Vec::new();
+    // Uses are counted over all of the body before anything is joined: joining moves uses, and never adds or drops one.
     count_steps(&steps, &mut uses);
     ends.iter().for_each(|expr| count_expr(expr, &mut uses));
     join(steps, &uses)
@@ -36,6 +37,9 @@ fn join(steps: Vec<Step>, uses: &Uses) -> Vec<Step> {
     for mut step in steps {
         join_nested(&mut step, uses);
         forget_unread(&mut step, uses);
+        // From the back: of `Let $0 = a; Let $1 = b; Test f($0, $1)` first `b` goes in, then `a`, so that what was computed
+        // first still is. A `Let` whose value the step does not read ends it: whatever is in front of that may be moved
+        // past it no more.
         let mut joined = 0usize;
         while let Some(Step::Let(slot, expr)) = done.last() {
             let slot = *slot;
@@ -43,6 +47,8 @@ fn join(steps: Vec<Step>, uses: &Uses) -> Vec<Step> {
             if joined > MOST_JOINED || !is_small(expr) {
                 break;
             }
+            // Read once in the body, and that by what the step computes first: a use in a block of the step would be computed
+            // as often as the block runs, and a failing value would fail there and not here.
             let read_once = uses.get(slot).is_none_or(|count| *count == 1);
             if !read_once || direct_uses(&step, slot) != 1 {
                 break;
@@ -74,7 +80,8 @@ fn join_nested(step: &mut Step, uses: &Uses) {
     }
 }
 
-/// Takes the variables that nothing reads out of an open reference, such as `_`.
+/// Takes the variables that nothing reads out of an open reference, such as `_`: `input.items[_]` needs no key of an array,
+/// and the run is spared making one for each item.
 fn forget_unread(step: &mut Step, uses: &Uses) {
     let Step::Each(each) = step else { return };
     let keys = each.path.iter_mut().filter_map(|hop| match hop {
@@ -101,7 +108,8 @@ fn fits(expr: &Expr, left: &mut usize) -> bool {
     expr.all_parts(&mut |part| fits(part, left))
 }
 
-/// Returns the expression a step computes first and once.
+/// Returns the expression a step computes first and once. The blocks of the others run in a place of their own: under `not`,
+/// under `with`, or once for each solution.
 fn leading(step: &Step) -> Option<&Expr> {
     match step {
         Step::Test(expr) | Step::Let(_, expr) | Step::Match(expr, _) | Step::Walk(expr, _) => Some(expr),
