@@ -10,7 +10,7 @@ use crate::value::{Key, Map, Value};
 const BYTES_PER_STEP: usize = 64;
 
 impl PartialEq for Value {
-    /// As `==` of the language, where that has an answer.
+    /// Compares like `==` of the language, where that has an answer.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::List(a), Self::List(b)) => a == b,

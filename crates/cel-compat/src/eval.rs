@@ -223,18 +223,7 @@ impl<'a> Evaluation<'a> {
 
     /// `&&` and `||`: the deciding operand wins, wherever it stands, over errors and over what is not a bool.
     fn logic(&mut self, operands: &[Node], deciding: bool) -> Result<Value, EvalError> {
-        let mut failed = None;
-        for operand in operands {
-            match self.holds(operand) {
-                Ok(truth) if truth == deciding => return Ok(Value::Bool(deciding)),
-                Ok(_) => {}
-                Err(EvalError::Failed(message)) => {
-                    failed.get_or_insert(message);
-                }
-                Err(fatal) => return Err(fatal),
-            }
-        }
-        failed.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
+        decide(operands.iter().map(|operand| self.holds(operand)), deciding)
     }
 
     fn index(&mut self, pair: &[Node; 2], is_optional: bool) -> Result<Value, EvalError> {
@@ -331,6 +320,24 @@ impl<'a> Evaluation<'a> {
         let result = result?;
         Ok(if map.is_flat { result } else { Value::optional(Some(result)) })
     }
+}
+
+/// The value of `&&` and `all` (`deciding` is false), of `||` and `exists` (it is true): one operand with the deciding value
+/// is enough, whichever others fail. `false && 1/0 > 0` and `1/0 > 0 && false` are both false; without it the first error
+/// counts. Internal errors and an exhausted budget end the evaluation.
+fn decide(truths: impl Iterator<Item = Result<bool, EvalError>>, deciding: bool) -> Result<Value, EvalError> {
+    let mut failed = None;
+    for truth in truths {
+        match truth {
+            Ok(truth) if truth == deciding => return Ok(Value::Bool(deciding)),
+            Ok(_) => {}
+            Err(EvalError::Failed(message)) => {
+                failed.get_or_insert(message);
+            }
+            Err(fatal) => return Err(fatal),
+        }
+    }
+    failed.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
 }
 
 fn as_bool(value: &Value) -> Result<bool, EvalError> {

@@ -11,7 +11,7 @@ impl Value {
     /// Parses JSON text; returns `None` when it is not JSON, nests deeper than 512 levels, or has a number beyond a binary
     /// float. Half of a surrogate pair becomes the replacement character, as with Go's decoder.
     #[must_use]
-    pub fn from_json_text(text: &str) -> Option<Self> {
+    pub fn from_json_str(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().or_else(|| Self::from_unusual_text(text))
     }
 
@@ -36,7 +36,7 @@ impl Value {
     }
 }
 
-/// As in Go, where a number that does not fit 64 bits with a sign becomes a float.
+/// Returns the number as Go decodes it: one that does not fit 64 bits with a sign becomes a float.
 fn of_number(number: &serde_json::Number) -> Value {
     match (number.as_i64(), number.as_f64()) {
         (Some(number), _) => Value::Int(number),
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_go_reads_them() {
-        let read = Value::from_json_text("[1, 1.0, 1.5, 9223372036854775808, -9223372036854775808]");
+        let read = Value::from_json_str("[1, 1.0, 1.5, 9223372036854775808, -9223372036854775808]");
         let shown = format!("{:?}", read.unwrap());
         assert_eq!(
             shown,
@@ -179,11 +179,11 @@ mod tests {
     fn deep_nesting_and_half_pairs_are_read_as_rego_reads_them() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         for levels in [127, 128, 512] {
-            assert!(Value::from_json_text(&nested(levels)).is_some(), "{levels}");
+            assert!(Value::from_json_str(&nested(levels)).is_some(), "{levels}");
         }
-        assert!(Value::from_json_text(&nested(513)).is_none());
-        assert_eq!(Value::from_json_text(r#""\ud800""#), Some(Value::string("\u{fffd}")));
-        assert_eq!(Value::from_json_text(&format!("[{}, 1e400]", nested(200))), None);
-        assert_eq!(Value::from_json_text("[1,"), None);
+        assert!(Value::from_json_str(&nested(513)).is_none());
+        assert_eq!(Value::from_json_str(r#""\ud800""#), Some(Value::string("\u{fffd}")));
+        assert_eq!(Value::from_json_str(&format!("[{}, 1e400]", nested(200))), None);
+        assert_eq!(Value::from_json_str("[1,"), None);
     }
 }

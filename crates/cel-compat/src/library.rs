@@ -10,7 +10,7 @@ mod named;
 mod network;
 mod pattern;
 mod quantity;
-mod text;
+mod strings;
 mod time;
 mod url;
 mod version;
@@ -40,7 +40,7 @@ const FAMILIES: [&[(&str, Native)]; 13] = [
     network::FUNCTIONS,
     pattern::FUNCTIONS,
     quantity::FUNCTIONS,
-    text::FUNCTIONS,
+    strings::FUNCTIONS,
     time::FUNCTIONS,
     url::FUNCTIONS,
     version::FUNCTIONS,

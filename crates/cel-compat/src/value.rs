@@ -163,7 +163,7 @@ impl Map {
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Value> {
         if self.0.len() <= MOST_TRIED {
-            // Texts of different lengths are told apart without a look at them.
+            // Strings of different lengths differ, without a look at their characters.
             let named = |key: &Key| matches!(key, Key::String(key) if **key == *name);
             return self.0.iter().find(|(key, _)| named(key)).map(|(_, value)| value);
         }

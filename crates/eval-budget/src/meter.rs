@@ -48,7 +48,7 @@ impl Meter {
         Self::with_clock_interval(budget, CLOCK_INTERVAL)
     }
 
-    /// As [`Self::new`], with another number of steps between two reads of the clock.
+    /// Starts the clock like [`Self::new`], with another number of steps between two reads of it.
     #[must_use]
     pub fn with_clock_interval(budget: &Budget, interval: u64) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Meter {
     /// Counts the call of a function, which may take much longer than a step: the clock is read every 64 calls.
     ///
     /// # Errors
-    /// As [`Self::spend`].
+    /// Returns the limits of [`Self::spend`].
     #[inline]
     pub fn called(&self) -> Result<(), Limit> {
         let calls = self.calls.get().wrapping_add(1);

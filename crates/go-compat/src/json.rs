@@ -1,12 +1,18 @@
-//! `encoding/json`: its decoder, and strings as it writes them.
+//! `encoding/json`: its decoder, strings and values as it writes them, and its indentation.
 //!
 //! Half of a surrogate pair becomes the replacement character, and numbers keep their spelling. The decoded type is the
 //! caller's ([`FromJson`]). How a float is written is [`strconv::format_json`](crate::strconv::format_json).
 
+mod indent;
+#[cfg(feature = "sigs-yaml")]
+mod marshal;
 mod quote;
 
 use std::fmt;
 
+pub use indent::indent;
+#[cfg(feature = "sigs-yaml")]
+pub use marshal::marshal;
 pub use quote::{quote, quote_without_html};
 
 /// Levels of brackets. Deeper documents are a risk to the stack of the code that walks them.

@@ -1,4 +1,4 @@
-//! Exact equivalents of what Go's standard library, libyaml and two small libraries of Kubernetes do.
+//! Exact equivalents of what Go's standard library, libyaml and three small libraries of Kubernetes do.
 //!
 //! Rego, CEL and Kubernetes' own validation are written in Go, and what Go does shows in their results: which patterns
 //! compile, how a number is printed, which string is a URL.
@@ -15,10 +15,10 @@
 //! | `regexp` | `regexp`, `regexp/syntax` | `regexp` |
 //! | [`time`] | `time`: layouts, the calendar; zones behind `zones` | |
 //! | [`duration`] | `time.Duration` | |
-//! | [`net`], [`netip`] | `net.IPNet`, addresses as before Go 1.17; `net/netip` prefixes | |
+//! | [`net`], [`netip`] | `net.IPNet`, and `k8s.io/utils/net`: addresses as before Go 1.17; `net/netip` prefixes | |
 //! | [`url`] | `net/url` | |
 //! | [`mail`] | `net/mail` addresses | |
-//! | [`json`] | `encoding/json`: its decoder, strings in quotes | |
+//! | [`json`] | `encoding/json`: its decoder, strings in quotes, indentation; `marshal` behind `sigs-yaml` | |
 //! | [`utf8`] | strings made of bytes | |
 //! | `base64` | `encoding/base64` | `base64` |
 //! | `yaml` | `go.yaml.in/yaml` v2 and v3: composing, the meaning of plain words | `yaml` |

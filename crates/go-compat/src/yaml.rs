@@ -11,6 +11,8 @@ use std::fmt;
 
 pub use compose::{Kind, Node, Scalar, documents};
 pub use scalar::{Resolved, Words, old_bool, plain, resolve};
+#[cfg(feature = "sigs-yaml")]
+pub(crate) use scalar::{tagged, untagged};
 
 /// The version of the library that is followed where the two differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,20 +63,42 @@ pub enum Error {
 
 impl std::error::Error for Error {}
 
+impl Error {
+    /// Returns the line and the column of the error, both from 1; a column of 0 stands for the whole line. `None`
+    /// where the line is not known.
+    #[must_use]
+    pub const fn place(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Syntax { line: 0, .. } | Self::ExcessiveAliasing => None,
+            Self::Syntax { line, column, .. } => Some((*line, *column)),
+            Self::UnknownAnchor { line, .. } | Self::TooLarge { line } => Some((*line, 0)),
+        }
+    }
+
+    /// Returns the error without its place.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Syntax { message, .. } => message.clone(),
+            Self::UnknownAnchor { anchor, .. } => format!("the anchor {anchor:?} is not defined above"),
+            Self::ExcessiveAliasing => "document contains excessive aliasing".to_owned(),
+            Self::TooLarge { .. } => "nested too deeply, or grown too large through aliases".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Syntax { line: 0, message, .. } => f.write_str(message),
-            Self::Syntax { line, column: 0, message } => write!(f, "line {line}: {message}"),
-            Self::Syntax { line, column, message } => write!(f, "line {line} column {column}: {message}"),
-            Self::UnknownAnchor { line, anchor } => {
-                write!(f, "line {line}: unknown anchor '{anchor}' referenced")
-            }
-            Self::ExcessiveAliasing => f.write_str("document contains excessive aliasing"),
-            Self::TooLarge { line } => {
-                write!(f, "line {line}: nested too deeply, or grown too large through aliases")
-            }
-        }
+        placed(self.place(), &self.reason(), f)
+    }
+}
+
+/// Writes a message behind its place, if it has one.
+pub(crate) fn placed(place: Option<(u64, u64)>, message: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match place {
+        Some((line, 0)) => write!(f, "line {line}: {message}"),
+        Some((line, column)) => write!(f, "line {line} column {column}: {message}"),
+        None => f.write_str(message),
     }
 }
 

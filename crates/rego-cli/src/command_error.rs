@@ -43,7 +43,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn to_json(&self) -> String {
         json::object([
-            ("file", json::text(&self.file)),
+            ("file", json::string(&self.file)),
             ("row", self.row.to_string()),
             ("col", self.column.to_string()),
         ])
@@ -98,8 +98,8 @@ impl CommandError {
     }
 
     pub(crate) fn to_json(&self) -> String {
-        let mut fields = vec![("message", json::text(&self.message))];
-        fields.extend(self.code.map(|code| ("code", json::text(code))));
+        let mut fields = vec![("message", json::string(&self.message))];
+        fields.extend(self.code.map(|code| ("code", json::string(code))));
         fields.extend(self.place.as_ref().map(|place| ("location", place.to_json())));
         json::object(fields)
     }
@@ -144,7 +144,7 @@ pub(crate) fn for_people(errors: &[CommandError], when: &str) -> String {
     }
 }
 
-/// As [`to_json`], with the names of each object in order: how `--format discard` prints errors.
+/// Returns JSON like [`to_json`], with the names of each object in order, which is how `--format discard` prints errors.
 pub(crate) fn to_sorted_json(errors: &[CommandError]) -> String {
     let sorted = |text: String| {
         let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();

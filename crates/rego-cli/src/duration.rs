@@ -10,7 +10,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("invalid duration {text:?}; write 500ms, 10s or 1m30s"))
 }
 
-/// As `time.Duration` prints itself.
+/// Returns a duration as `time.Duration` prints itself.
 pub(crate) fn show(duration: Duration) -> String {
     duration::format(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }

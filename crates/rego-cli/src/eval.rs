@@ -81,7 +81,7 @@ pub enum Format {
     Pretty,
     /// The values of each solution on a line, strings as they are.
     Raw,
-    /// As JSON, without the values.
+    /// JSON without the values.
     Discard,
 }
 
@@ -214,7 +214,7 @@ fn show(format: Format, query: &Query, solutions: &[Solution]) -> String {
             json::indented(&json::object([("result", result)]))
         }
         Format::Discard if solutions.is_empty() => "{}\n".to_owned(),
-        Format::Discard => json::indented(&json::object([("result", json::text("discarded"))])),
+        Format::Discard => json::indented(&json::object([("result", json::string("discarded"))])),
         Format::Values => each(|solution| json::indented(&json::array(solution.values.iter().map(to_json)))),
         Format::Bindings => each(|solution| json::indented(&bindings(solution))),
         Format::Raw => each(|solution| {
@@ -230,7 +230,7 @@ fn solution_json(query: &Query, solution: &Solution) -> String {
         let location = [("row", expression.line.to_string()), ("col", expression.column.to_string())];
         json::object([
             ("value", to_json(value)),
-            ("text", json::text(&expression.text)),
+            ("text", json::string(&expression.text)),
             ("location", json::object(location)),
         ])
     });

@@ -107,7 +107,7 @@ impl Tally {
     }
 }
 
-/// As [`for_people`], of these tests only.
+/// Returns the report of [`for_people`] about these tests only.
 pub(crate) fn of_failures(failures: &[&Ran<'_>], verbose: bool) -> String {
     show(failures, verbose)
 }
@@ -187,15 +187,15 @@ fn test_json(ran: &Ran<'_>) -> String {
     let truth = || "true".to_owned();
     let mut fields = vec![
         ("location", ran.place().to_json()),
-        ("package", json::text(&ran.test.package)),
-        ("name", json::text(&ran.test.name)),
+        ("package", json::string(&ran.test.package)),
+        ("name", json::string(&ran.test.name)),
     ];
     fields.extend(ran.failed().then(|| ("fail", truth())));
     fields.extend(ran.error().map(|error| ("error", error_json(&error))));
     fields.extend(ran.test.skipped.then(|| ("skip", truth())));
     fields.push(("duration", ran.took.as_nanos().to_string()));
     if !ran.printed.is_empty() {
-        fields.push(("output", json::text(&BASE64.encode(ran.printed.as_bytes()))));
+        fields.push(("output", json::string(&BASE64.encode(ran.printed.as_bytes()))));
     }
     if !ran.cases().is_empty() {
         fields.push(("sub_results", cases_json(ran.cases())));
@@ -206,7 +206,7 @@ fn test_json(ran: &Ran<'_>) -> String {
 /// Writes the error of a test as JSON, with its code in front of the message.
 fn error_json(error: &CommandError) -> String {
     let code = error.code.unwrap_or_default();
-    let mut fields = vec![("code", json::text(code)), ("message", json::text(&error.message))];
+    let mut fields = vec![("code", json::string(code)), ("message", json::string(&error.message))];
     fields.extend(error.place.as_ref().map(|place| ("location", place.to_json())));
     json::object(fields)
 }
@@ -215,7 +215,7 @@ fn cases_json(cases: &[TestCase]) -> String {
     json::object(cases.iter().map(|case| {
         let mut fields = Vec::new();
         if !case.name.is_empty() {
-            fields.push(("name", json::text(&case.name)));
+            fields.push(("name", json::string(&case.name)));
         }
         if !case.passed {
             fields.push(("fail", "true".to_owned()));

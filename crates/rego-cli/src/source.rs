@@ -10,6 +10,7 @@ use rego_compat::{Module, RegoVersion};
 
 use crate::command_error::{CommandError, CommandErrors, Place};
 use crate::merged::{MergeError, Merged};
+use go_compat::json::marshal;
 use go_compat::sigs_yaml;
 
 /// Modules by name, and one document made of all others.
@@ -37,7 +38,7 @@ impl Selection {
     pub(crate) fn ignoring(patterns: &[String]) -> Result<Self, CommandError> {
         let ignored = patterns.iter().map(|pattern| {
             Regex::new(&shell_pattern(pattern))
-                .map_err(|_| CommandError::plain(format!("{pattern}: no pattern")))
+                .map_err(|_| CommandError::plain(format!("{pattern}: not a pattern")))
         });
         Ok(Self { ignored: ignored.collect::<Result<_, _>>()?, only_modules: false })
     }
@@ -272,27 +273,7 @@ impl Walk<'_> {
 /// Returns the first document of YAML text as JSON; text without any is `null`.
 pub(crate) fn first_document(text: &str) -> Result<String, sigs_yaml::YamlError> {
     let documents = sigs_yaml::documents_with(text, sigs_yaml::Words::Yaml12)?;
-    let first = documents.into_iter().next().map(|mut first| {
-        write_whole(&mut first.value);
-        first.value.to_string()
-    });
-    Ok(first.unwrap_or_else(|| "null".to_owned()))
-}
-
-/// Rewrites whole floats as Go does: `1e3` in YAML is `1000` in JSON, not `1000.0`.
-fn write_whole(value: &mut serde_json::Value) {
-    use serde_json::Value;
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            let whole = number.as_f64().filter(|float| float.fract() == 0.0);
-            if let Some(digits) = whole.and_then(|float| format!("{float:.0}").parse::<i64>().ok()) {
-                *number = digits.into();
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(write_whole),
-        Value::Object(fields) => fields.values_mut().for_each(write_whole),
-        _ => {}
-    }
+    Ok(documents.first().map_or_else(|| "null".to_owned(), |first| marshal(&first.value)))
 }
 
 /// Splits `a.b:path`, which roots the files at `path` under `data.a.b`; a URL's colon does not count.
@@ -322,7 +303,7 @@ fn cleaned(path: &Path) -> PathBuf {
     clean
 }
 
-/// As Go words it: `stat a/b: no such file or directory`.
+/// Returns the error in Go's words: `stat a/b: no such file or directory`.
 pub(crate) fn reason(doing: &str, path: &Path, error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

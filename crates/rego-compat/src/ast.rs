@@ -101,7 +101,7 @@ impl Head {
 #[derive(Clone, Debug)]
 pub(crate) struct Else {
     pub(crate) value: Option<Term>,
-    /// As in [`Head`].
+    /// The same as in [`Head`].
     pub(crate) assigned: bool,
     /// The number of its first wildcard: the arguments of its rule that are wildcards are others here.
     pub(crate) wildcards: u32,

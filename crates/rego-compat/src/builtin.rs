@@ -281,4 +281,11 @@ mod tests {
         assert!(!find("regex.match").unwrap().removed);
         assert!(!find("time.now_ns").unwrap().pure);
     }
+
+    #[test]
+    fn what_asks_for_the_time_is_not_pure() {
+        for builtin in &table::TABLE {
+            assert!(!(builtin.pure && matches!(builtin.code, Code::Timed(..))), "{}", builtin.name);
+        }
+    }
 }

@@ -134,6 +134,15 @@ impl Diagnostics {
     }
 }
 
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl<'a> IntoIterator for &'a Diagnostics {
     type Item = &'a Diagnostic;
     type IntoIter = std::slice::Iter<'a, Diagnostic>;
@@ -226,6 +235,7 @@ mod tests {
     fn diagnostics_are_sorted_by_position_and_unique() {
         let diagnostics = Diagnostics::new(vec![diagnostic(3, "c"), diagnostic(1, "a"), diagnostic(3, "c")]);
         assert_eq!(diagnostics.iter().map(|f| f.line).collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(diagnostics.into_iter().map(|f| f.message).collect::<Vec<_>>(), ["a", "c"]);
     }
 
     #[test]

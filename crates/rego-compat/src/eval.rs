@@ -5,6 +5,7 @@
 //! `with` may replace, `coverage` records what runs. Nothing here parses or checks.
 
 mod candidate;
+mod children;
 mod collect;
 mod conflict;
 mod context;

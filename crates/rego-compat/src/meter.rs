@@ -33,7 +33,7 @@ impl Meter {
         Self { core: eval_budget::Meter::new(budget), wrappings: Cell::new(0), now: OnceCell::new() }
     }
 
-    /// As [`Self::new`], for a part of an evaluation whose time is known already.
+    /// Returns a meter for a part of an evaluation whose time is known already.
     pub(crate) fn at(budget: &Budget, now: Option<Now>) -> Self {
         Self { now: now.map_or_else(OnceCell::new, OnceCell::from), ..Self::new(budget) }
     }
@@ -117,7 +117,7 @@ impl Meter {
         self.charge_level(value, 0).map(drop)
     }
 
-    /// As [`Self::charge_tree`], and how much that was.
+    /// Counts like [`Self::charge_tree`], and returns how much that was.
     pub(crate) fn weigh(&self, value: &Value) -> Result<u64, EvalError> {
         let before = self.spent();
         self.charge_tree(value)?;

@@ -10,10 +10,10 @@ mod module;
 mod operator;
 mod query;
 mod rule;
+mod scalar;
 mod term;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use crate::ast::Tree;
 use crate::diagnostic::{DiagnosticCode, Diagnostics, Pos, Source};
@@ -259,7 +259,7 @@ impl<'a> Parser<'a> {
         self.kind() == Kind::Ident && !self.keywords.reserves(self.word())
     }
 
-    /// As [`Self::is_name`]; a keyword that starts a reference (`default.x`, `in["a"]`) counts as a name.
+    /// Returns true like [`Self::is_name`]; a keyword that starts a reference (`default.x`, `in["a"]`) counts as a name.
     fn is_reference_head(&self) -> bool {
         self.kind() == Kind::Ident
             && (self.is_name()

@@ -247,6 +247,55 @@ pub(crate) enum Expr {
     Undefined,
 }
 
+impl Expr {
+    /// Visits the expressions directly inside this one, in the order in which they are computed, as long as `visit` returns
+    /// true; returns false where it did not.
+    pub(crate) fn all_parts(&self, visit: &mut dyn FnMut(&Self) -> bool) -> bool {
+        match self {
+            Self::Get(get) => visit(&get.base) && get.path.iter().all(visit),
+            Self::Array(items) | Self::Set(items) => items.iter().all(visit),
+            Self::Object(pairs) => pairs.iter().all(|(key, value)| visit(key) && visit(value)),
+            Self::Builtin(call) => call.args.iter().all(visit),
+            Self::Call(call) => call.args.iter().all(visit),
+            Self::Invariant(invariant) => visit(&invariant.expr),
+            Self::Const(_)
+            | Self::Slot(_)
+            | Self::Input
+            | Self::Data
+            | Self::Rule(_)
+            | Self::Package(_)
+            | Self::Undefined => true,
+        }
+    }
+
+    /// Visits the expressions directly inside this one, to change them.
+    pub(crate) fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut Self)) {
+        match self {
+            Self::Get(get) => {
+                visit(&mut get.base);
+                get.path.iter_mut().for_each(visit);
+            }
+            Self::Array(items) | Self::Set(items) => items.iter_mut().for_each(visit),
+            Self::Object(pairs) => {
+                for (key, value) in pairs {
+                    visit(key);
+                    visit(value);
+                }
+            }
+            Self::Builtin(call) => call.args.iter_mut().for_each(visit),
+            Self::Call(call) => call.args.iter_mut().for_each(visit),
+            Self::Invariant(invariant) => visit(&mut invariant.expr),
+            Self::Const(_)
+            | Self::Slot(_)
+            | Self::Input
+            | Self::Data
+            | Self::Rule(_)
+            | Self::Package(_)
+            | Self::Undefined => {}
+        }
+    }
+}
+
 /// An expression without variables that is computed once for one state of the documents.
 #[derive(Clone, Debug)]
 pub(crate) struct Invariant {

@@ -91,10 +91,10 @@ impl Program {
         self.evaluate_with(input, data, budget, &NoExternals)
     }
 
-    /// As [`Self::evaluate`], with the host's functions.
+    /// Evaluates like [`Self::evaluate`], with the host's functions.
     ///
     /// # Errors
-    /// As [`Self::evaluate`], and the errors of the host's functions.
+    /// Returns the errors of [`Self::evaluate`] and those of the host's functions.
     pub fn evaluate_with(
         &self,
         input: &Value,
@@ -105,7 +105,7 @@ impl Program {
         eval::run(&self.shared.plan, input, data, &Meter::new(budget), externals)
     }
 
-    /// As [`Self::evaluate_with`], with a meter of the caller.
+    /// Evaluates like [`Self::evaluate_with`], with a meter of the caller.
     pub(crate) fn metered(
         &self,
         input: &Value,
@@ -145,7 +145,7 @@ impl Function {
     /// Evaluates the function for an argument; `None` means undefined. There is neither `input` nor `data`.
     ///
     /// # Errors
-    /// As [`Program::evaluate`].
+    /// Returns the errors of [`Program::evaluate`].
     pub fn value(&self, argument: &Value, budget: &Budget) -> Result<Option<Value>, EvalError> {
         eval::function(&self.shared.plan, self.group, argument, &Meter::new(budget))
     }

@@ -89,10 +89,10 @@ impl Suite {
         Self::build(modules, restrictions, false)
     }
 
-    /// As [`Self::compile`], and records coverage, for [`Self::run_covered`].
+    /// Compiles like [`Self::compile`], and records coverage for [`Self::run_covered`].
     ///
     /// # Errors
-    /// As [`Self::compile`].
+    /// Returns the errors of [`Self::compile`].
     pub fn compile_covered(modules: &[Module], restrictions: &Restrictions) -> Result<Self, Diagnostics> {
         Self::build(modules, restrictions, true)
     }
@@ -138,10 +138,10 @@ impl Suite {
         self.witnessed(test, data, budget, externals, &Witness::default())
     }
 
-    /// As [`Self::run`], and adds the covered places to `coverage`, also those before an error.
+    /// Runs a test like [`Self::run`], and adds the covered places to `coverage`, also those before an error.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// Returns the errors of [`Self::run`].
     pub fn run_covered(
         &self,
         test: &Test,

@@ -94,7 +94,7 @@ impl Program {
     /// The budget is that of all runs together; time in which the host answers is not counted.
     ///
     /// # Errors
-    /// As [`Program::evaluate`].
+    /// Returns the errors of [`Program::evaluate`].
     pub fn start(&self, input: &Value, data: &Value, budget: &Budget) -> Result<EvalProgress, EvalError> {
         let suspended = Suspended {
             program: self.clone(),
@@ -108,7 +108,7 @@ impl Program {
         suspended.run()
     }
 
-    /// As [`Program::start`], awaiting the host for each batch.
+    /// Starts like [`Program::start`], and awaits the host for each batch.
     ///
     /// The policy itself runs within `poll`, for as long as the budget lets it: a host that evaluates large policies on
     /// a runtime's threads takes [`Program::start`] and a thread for blocking work instead.
@@ -117,7 +117,7 @@ impl Program {
     /// Cancel safe: what was computed and answered is in the future, and is dropped with it.
     ///
     /// # Errors
-    /// As [`Program::evaluate`], and what the host's functions fail with.
+    /// Returns the errors of [`Program::evaluate`] and those of the host's functions.
     pub async fn evaluate_async(
         &self,
         input: &Value,
@@ -148,7 +148,7 @@ impl Suspended {
     /// Continues with answers, in the order of the requests. A missing answer fails the call that it belongs to.
     ///
     /// # Errors
-    /// As [`Program::evaluate`], and the failures among the answers.
+    /// Returns the errors of [`Program::evaluate`] and the failures among the answers.
     pub fn resume(mut self, answers: Vec<ExternalAnswer>) -> Result<EvalProgress, EvalError> {
         let missing = || Err("the host gave no answer".to_owned());
         let answers = answers.into_iter().chain(std::iter::repeat_with(missing));

@@ -239,7 +239,7 @@ fn evaluate(r: &mut Random, program: &Program) -> Outcome {
     match &once {
         Ok(None) => Outcome::Answered,
         Ok(Some(value)) => {
-            // A value whose keys are no text has no JSON, which its `Display` says with an error.
+            // A value whose keys are not strings has no JSON, which its `Display` says with an error.
             let mut text = String::new();
             let _ = write!(text, "{value}");
             if program.analysis().is_deterministic() {

@@ -1,4 +1,15 @@
 //! The costs of calls: Kubernetes' prices for its library and cel-go's for the rest.
+//!
+//! ```text
+//! self.name.contains('ab')     name: at most 100 characters
+//!
+//!   self, .name                2    the operands
+//!   contains                  10    a tenth of the string, 10, times a tenth of what is looked for, 1
+//! ```
+//!
+//! Sources: `costCall` and `functionCost` of cel-go's `checker/cost.go`, `EstimateCallCost` of Kubernetes'
+//! `apiserver/pkg/cel/library/cost.go`. Where they wrap around or take one size for another, so does this: the estimate decides
+//! whether the API server accepts a rule, and it has to be the same.
 
 use super::super::overload::Overload;
 use super::super::syntax::{Call, Expr};
@@ -34,6 +45,7 @@ const fn price(cost: u64) -> Price {
 
 impl Estimator<'_> {
     pub(super) fn call<'e>(&mut self, expr: &'e Expr, call: &'e Call, of: Type) -> Part<'e> {
+        // Both operands may be evaluated, and joining them is free.
         if let ("_&&_" | "_||_", None) = (call.function.as_str(), &call.target) {
             let cost =
                 call.arguments.iter().fold(0_u64, |sum, operand| sum.saturating_add(self.cost(operand).cost));
@@ -46,6 +58,7 @@ impl Estimator<'_> {
         let mut arguments: Vec<Part<'_>> = Vec::new();
         for argument in &call.arguments {
             let mut part = self.cost(argument);
+            // To the estimate `dyn(x)` is `x` for one step more: it keeps the size that the schema gives `x`.
             if resolved.function == "dyn" {
                 let cost = part.cost.saturating_add(1);
                 let (size, entry) = (self.size(&mut part), self.entry(&part));
@@ -60,6 +73,7 @@ impl Estimator<'_> {
             self.size(target);
         }
         let operands = target.iter().chain(&arguments).fold(0_u64, |sum, part| sum.saturating_add(part.cost));
+        // With an operand of the type dyn several overloads fit, and the dearest counts: `x + y` may be a sum, or two lists.
         let mut part = Part::new(0, of);
         let mut most = 0;
         for overload in &resolved.fitting {
@@ -72,6 +86,7 @@ impl Estimator<'_> {
             }
         }
         part.cost = match (resolved.function.as_str(), arguments.as_slice()) {
+            // One of both is evaluated.
             ("_?_:_", [condition, then, otherwise]) => {
                 condition.cost.saturating_add(then.cost.max(otherwise.cost))
             }
@@ -82,6 +97,7 @@ impl Estimator<'_> {
 
     /// The cost of one overload; notes in `part` what is known about the value.
     fn overload(&self, mut given: Operands<'_, '_>, overload: &Overload, part: &mut Part<'_>) -> u64 {
+        // The API server asks Kubernetes' estimator first, and cel-go's only about what that does not know.
         let own = self.library_price(&mut given, overload);
         let price = own.unwrap_or_else(|| self.language_price(&mut given, overload));
         if let Some(size) = price.size {
@@ -131,6 +147,7 @@ impl Estimator<'_> {
             ("_==_", [a, b]) => return self.equality(a, b),
             ("sets.contains" | "sets.intersects" | "sets.equivalent", [a, b]) => {
                 let factor = if function == "sets.equivalent" { 2.0 } else { 1.0 };
+                // Each element is compared with each of the other list.
                 let pairs = self.size_or_unknown(a).times(self.size_or_unknown(b));
                 price(pairs.priced(factor).saturating_add(1))
             }
@@ -184,12 +201,14 @@ impl Estimator<'_> {
                 Price { cost, size: Some(Size { min: 0, max: size.max }) }
             }
             ("containsIP" | "containsCIDR", [other]) => {
+                // Two addresses of 16 bytes cost 3.2, which is rounded up; masking a network costs 1.6 and 1 more.
                 let own = if function == "containsIP" { 4 } else { 7 };
                 let is_text = overload.arguments.get(1) == Some(&Type::String);
                 let text = if is_text { self.size_or_unknown(other).priced(TRAVERSAL) } else { 0 };
                 price(text.saturating_add(own))
             }
             ("validate", [text]) => {
+                // The format is not known before, so its pattern is taken to be the longest that there is.
                 let text = self.size_or_unknown(text).priced(TRAVERSAL);
                 price(scaled(text, FORMAT_PATTERN * PATTERN))
             }
@@ -280,6 +299,7 @@ impl Estimator<'_> {
             }
             ("_==_" | "_!=_", [a, b], _)
             | ("_<_" | "_<=_" | "_>_" | "_>=_", [a, b], [Type::String | Type::Bytes, ..]) => {
+                // Two values differ at the latest where the shorter one ends.
                 let shorter = self.size_or_unknown(a).max.min(self.size_or_unknown(b).max);
                 price(scaled(shorter, TRAVERSAL))
             }

@@ -1,4 +1,12 @@
 //! The macros over lists and maps. One loop per macro, so that building a list takes time linear in its length.
+//!
+//! cel-go expands a macro to a fold over an accumulator: `[1, 2].map(x, x * 2)` is `[] + [2] + [4]`, where each `+` may copy
+//! what is there. The loops here give the same values and errors.
+//!
+//! ```text
+//! xs.all(i, x, p)        slots: i at `fold.slot`, x behind it; those of macros around are in front and stay
+//! xs.map(x, p, f)        `f` of the elements for which `p` holds
+//! ```
 
 use std::collections::BTreeMap;
 use std::iter::Enumerate;
@@ -10,7 +18,7 @@ use crate::value::{Key, Value};
 use super::super::compare::sort_by;
 use super::super::error::EvalError;
 use super::super::node::{Fold, Node, Shape};
-use super::Evaluation;
+use super::{Evaluation, decide};
 
 /// The bindings of a macro in one round.
 type Round = (Value, Option<Value>);
@@ -30,6 +38,7 @@ impl Evaluation<'_> {
             Shape::Entries(filter, body) => self.merge(fold, rounds, filter.as_ref(), body),
             Shape::SortBy(body) => self.sort(fold, rounds, body, &range),
         };
+        // Also after an error, which `||` around the macro may absorb: what follows finds its own slots.
         self.locals.truncate(fold.slot);
         value
     }
@@ -59,21 +68,14 @@ impl Evaluation<'_> {
         body: &Node,
         deciding: bool,
     ) -> Result<Value, EvalError> {
-        let mut failed = None;
-        for round in rounds {
+        let truths = rounds.map(|round| {
             self.bind(fold, round);
-            match self.holds(body) {
-                Ok(truth) if truth == deciding => return Ok(Value::Bool(deciding)),
-                Ok(_) => {}
-                Err(EvalError::Failed(message)) => {
-                    failed.get_or_insert(message);
-                }
-                Err(fatal) => return Err(fatal),
-            }
-        }
-        failed.map_or(Ok(Value::Bool(!deciding)), |message| Err(EvalError::Failed(message)))
+            self.holds(body)
+        });
+        decide(truths, deciding)
     }
 
+    /// `exists_one` looks at all elements, and the error of any is its error: that element may be the second that fits.
     fn exactly_one(&mut self, fold: &Fold, rounds: Rounds<'_>, body: &Node) -> Result<Value, EvalError> {
         let mut count = 0_usize;
         for round in rounds {
@@ -155,6 +157,7 @@ impl Evaluation<'_> {
         Ok(Value::Map(map.into_iter().collect()))
     }
 
+    /// `sortBy`: the keys are computed once for each element, before any two are compared.
     fn sort(
         &mut self,
         fold: &Fold,

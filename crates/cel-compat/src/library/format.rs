@@ -91,22 +91,22 @@ pub(in super::super) fn verbs(template: &str) -> Result<Vec<char>, String> {
 /// at.
 ///
 /// # Errors
-/// The verb's rule, as it is told when the value is formatted.
+/// The verb's rule, in the words of the error that formatting such a value has.
 pub(in super::super) fn admits(verb: char, of: &Type, printed: &str) -> Result<(), String> {
-    use Type::{Bool, Bytes, Double, Dyn, Int, String as Text, Uint};
+    use Type::{Bool, Bytes, Double, Dyn, Int, String, Uint};
     let is_admitted = match (verb, of) {
         (_, Dyn | Type::Error | Type::Open(_) | Type::Parameter(_)) => true,
         ('s', Type::Optional(_) | Type::Opaque(_) | Type::Object(_) | Type::Struct(_)) => false,
         ('s', _) => true,
-        ('f' | 'e', of) => matches!(of, Double | Text),
+        ('f' | 'e', of) => matches!(of, Double | String),
         ('b', of) => matches!(of, Int | Uint | Bool),
-        ('x' | 'X', of) => matches!(of, Int | Uint | Text | Bytes),
+        ('x' | 'X', of) => matches!(of, Int | Uint | String | Bytes),
         (_, of) => matches!(of, Int | Uint),
     };
     if is_admitted { Ok(()) } else { Err(formatting_error(clause(verb), printed)) }
 }
 
-/// Returns what a verb tells about a value that it does not take.
+/// Returns the rule of a verb: which values it takes.
 const fn clause(verb: char) -> &'static str {
     match verb {
         's' => {

@@ -83,7 +83,7 @@ impl Json {
     /// # Errors
     /// The value is nested too deeply, or has a number beyond 64-bit floating point.
     pub fn cel(&self) -> Result<&cel_compat::Value, UnreadableError> {
-        let parse = || cel_compat::Value::from_json_text(self.text()).ok_or(UnreadableError);
+        let parse = || cel_compat::Value::from_json_str(self.text()).ok_or(UnreadableError);
         self.cel.get_or_init(parse).as_ref().map_err(|error| *error)
     }
 

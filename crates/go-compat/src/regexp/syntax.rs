@@ -2,6 +2,18 @@
 //!
 //! [`translate`] accepts and refuses what Go 1.26 accepts and refuses under Perl flags, in the same words. Escapes and
 //! classes are in `syntax/escape.rs` and `syntax/class.rs`.
+//!
+//! ```text
+//! Go                 Rust
+//! a(?i)*             a*(?i)         a repetition is for the item before the flags
+//! (?U)a+             a+?            the flag is written out
+//! a*(?i)*            (?:a*)*(?i)    Rust takes no repetition of a repetition
+//! (?P<n>a)|(?P<n>b)  (?P<_n.0>a)|(?P<_n.1>b)
+//! (?ii)a             (?i)a          Rust refuses a flag twice
+//! a**                refused: invalid nested repetition operator: `**`
+//! ```
+//!
+//! Source: `parse.go` of Go's package.
 
 mod class;
 mod escape;
@@ -72,9 +84,9 @@ struct Group {
 /// A part of the pattern that can be repeated. Flags may stand between it and what repeats it: `a(?i)*` repeats the `a`.
 #[derive(Clone, Copy, Default)]
 struct Item {
-    /// The number of repetitions inside.
+    /// The number of copies that repetitions inside make, multiplied: 6 for `(a{2}){3}`. Go refuses more than 1,000.
     copies: u64,
-    /// The size of its program.
+    /// The size of its program, on which Go has a bound, too. Rust's programs are of other sizes, so it is counted here.
     size: u64,
     /// The start and the end in the translation.
     start: usize,
@@ -164,6 +176,7 @@ impl<'p> Parser<'p> {
         self.out.push(')');
         self.group.settle();
         let inner = self.group.before;
+        // The group is one item of the group around it, with two instructions of its own, which note its start and its end.
         outer.push(Item {
             copies: inner.copies.max(1),
             size: inner.size.saturating_add(2),
@@ -171,6 +184,7 @@ impl<'p> Parser<'p> {
             end: self.out.len(),
             repetition: false,
         });
+        // Flags that were set inside end with the group, as in Rust; `U` is kept here, because it is never handed over.
         self.lazy = self.group.lazy;
         self.group = outer;
         Ok(())
@@ -186,6 +200,7 @@ impl<'p> Parser<'p> {
             let Some(end) = rest.find('>') else {
                 return Err(self.error("invalid named capture", start, self.pattern.len()));
             };
+            // Any name that ends is read to its end before it is refused, so that the error has all of it.
             let name = rest.get(skip..end).unwrap_or_default();
             let after = start.saturating_add(end).saturating_add(1);
             if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
@@ -211,6 +226,7 @@ impl<'p> Parser<'p> {
                 'i' | 'm' | 's' | 'U' if negated => off.push(c),
                 'i' | 'm' | 's' | 'U' => on.push(c),
                 '-' if !negated => negated = true,
+                // `(?-)` and `(?i-)` are errors: behind the dash there has to be a flag.
                 ':' | ')' if !negated || !off.is_empty() => {
                     let lazy = (self.lazy || on.contains('U')) && !off.contains('U');
                     let (on, off) = (once_each(&on, &off), once_each(&off, ""));
@@ -259,6 +275,7 @@ impl<'p> Parser<'p> {
                     Some((quoted, _)) => (quoted, quoted.len().saturating_add(2)),
                     None => (rest, rest.len()),
                 };
+                // One item each: in `\Qab\E*` the star is for `b`. Without `\E` the rest of the pattern is quoted.
                 quoted.chars().for_each(|c| self.literal(c));
                 self.at = self.at.saturating_add(length);
             }
@@ -309,7 +326,7 @@ impl Group {
     }
 }
 
-/// The flags that Rust is told, without those that are unset again; `U` is taken care of by `repetition`.
+/// The flags that are handed to Rust's engine, without those that are unset again; `U` is taken care of by `repetition`.
 fn once_each(flags: &str, unset: &str) -> String {
     let mut seen = String::new();
     for flag in flags.chars().filter(|flag| "ims".contains(*flag) && !unset.contains(*flag)) {

@@ -6,7 +6,7 @@
 use libyaml_safer::{Emitter, Event, EventData, MappingStyle, Parser, ScalarStyle, SequenceStyle};
 
 use super::{YamlError, scalar};
-use crate::yaml::{Scalar, Words};
+use crate::yaml::{self, Scalar, Words};
 
 /// Rewrites JSON text as YAML in block style.
 ///
@@ -53,7 +53,7 @@ fn escape_breaks(json: &str) -> String {
 }
 
 fn syntax(error: impl std::fmt::Display) -> YamlError {
-    YamlError::Syntax { line: 0, column: 0, message: error.to_string() }
+    yaml::Error::Syntax { line: 0, column: 0, message: error.to_string() }.into()
 }
 
 fn restyle(event: &mut Event) {

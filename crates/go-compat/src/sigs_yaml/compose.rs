@@ -43,22 +43,8 @@ impl fmt::Display for DuplicateKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum YamlError {
-    /// The syntax is wrong.
-    Syntax {
-        /// The line of the error, from 1; 0 where it is not known.
-        line: u64,
-        /// The column in that line, in characters from 1; 0 where it is not known.
-        column: u64,
-        /// The error, without its place.
-        message: String,
-    },
-    /// An alias without its anchor.
-    UnknownAnchor {
-        /// Line of the alias.
-        line: u64,
-        /// The name that it refers to.
-        anchor: String,
-    },
+    /// The text is not YAML, or larger than it may be.
+    Compose(yaml::Error),
     /// A mapping or a sequence as a key.
     Key(u64),
     /// A word that is not what its tag says, or a number that JSON does not have.
@@ -70,8 +56,6 @@ pub enum YamlError {
     },
     /// A merge key without a mapping.
     Merge(u64),
-    /// Too deep, or too large once its aliases are written out.
-    TooLarge(u64),
 }
 
 impl std::error::Error for YamlError {}
@@ -80,12 +64,10 @@ impl YamlError {
     /// Returns the line and the column of the error, both from 1; a column of 0 stands for the whole line. `None`
     /// where the line is not known.
     #[must_use]
-    pub fn place(&self) -> Option<(u64, u64)> {
+    pub const fn place(&self) -> Option<(u64, u64)> {
         match self {
-            Self::Syntax { line: 0, .. } => None,
-            Self::Syntax { line, column, .. } => Some((*line, *column)),
-            Self::UnknownAnchor { line, .. } | Self::Scalar { line, .. } => Some((*line, 0)),
-            Self::Key(line) | Self::Merge(line) | Self::TooLarge(line) => Some((*line, 0)),
+            Self::Compose(error) => error.place(),
+            Self::Scalar { line, .. } | Self::Key(line) | Self::Merge(line) => Some((*line, 0)),
         }
     }
 
@@ -93,36 +75,23 @@ impl YamlError {
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
-            Self::Syntax { message: reason, .. } | Self::Scalar { reason, .. } => reason.clone(),
-            Self::UnknownAnchor { anchor, .. } => format!("the anchor {anchor:?} is not defined above"),
-            Self::Key(_) => "a key must be a single word or text".to_owned(),
+            Self::Compose(error) => error.reason(),
+            Self::Scalar { reason, .. } => reason.clone(),
+            Self::Key(_) => "a key must be a single word or a string".to_owned(),
             Self::Merge(_) => "`<<` must be followed by a mapping, or a list of mappings".to_owned(),
-            Self::TooLarge(_) => "nested too deeply, or grown too large through aliases".to_owned(),
         }
     }
 }
 
 impl fmt::Display for YamlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.place() {
-            Some((line, 0)) => write!(f, "line {line}: ")?,
-            Some((line, column)) => write!(f, "line {line} column {column}: ")?,
-            None => {}
-        }
-        f.write_str(&self.reason())
+        yaml::placed(self.place(), &self.reason(), f)
     }
 }
 
 impl From<yaml::Error> for YamlError {
     fn from(error: yaml::Error) -> Self {
-        match error {
-            yaml::Error::UnknownAnchor { line, anchor } => Self::UnknownAnchor { line, anchor },
-            yaml::Error::TooLarge { line } => Self::TooLarge(line),
-            yaml::Error::Syntax { line, column, message } => Self::Syntax { line, column, message },
-            error @ yaml::Error::ExcessiveAliasing => {
-                Self::Syntax { line: 0, column: 0, message: error.to_string() }
-            }
-        }
+        Self::Compose(error)
     }
 }
 
@@ -150,18 +119,21 @@ impl Decoder {
                 value.map_err(|reason| YamlError::Scalar { line: node.line, reason })
             }
             Kind::Sequence(items) => items.iter().map(|item| self.value(item)).collect(),
-            Kind::Mapping(pairs) => self.mapping(pairs),
+            Kind::Mapping(pairs) => self.mapping(pairs).map(Value::Object),
             Kind::Alias(node) | Kind::Anchor(node) => self.value(node),
         }
     }
 
-    fn mapping(&mut self, pairs: &[(Node, Node)]) -> Result<Value, YamlError> {
+    /// The fields of a mapping. Those that are written out win over merged ones, whatever their order.
+    fn mapping(&mut self, pairs: &[(Node, Node)]) -> Result<Map<String, Value>, YamlError> {
         let mut fields = Map::new();
         let mut merged = Vec::new();
         for (name, value) in pairs {
             let line = name.line;
-            if is_merge_key(name) {
-                merged.push((line, self.value(value)?));
+            if name.is_merge_key() {
+                for pairs in value.merged_mappings().ok_or(YamlError::Merge(line))? {
+                    merged.extend(self.mapping(pairs)?);
+                }
                 continue;
             }
             let key = self.key(name)?;
@@ -170,10 +142,10 @@ impl Decoder {
                 self.duplicate.get_or_insert(DuplicateKey { line, key });
             }
         }
-        for (line, value) in merged {
-            merge(&mut fields, value).ok_or(YamlError::Merge(line))?;
+        for (key, value) in merged {
+            fields.entry(key).or_insert(value);
         }
-        Ok(Value::Object(fields))
+        Ok(fields)
     }
 
     /// The string of a key, which is a scalar or an alias of one: JSON has no other keys.
@@ -191,10 +163,6 @@ impl Decoder {
     }
 }
 
-fn is_merge_key(key: &Node) -> bool {
-    matches!(&key.bare().kind, Kind::Scalar(scalar) if !scalar.is_quoted && scalar.tag.is_none() && scalar.text == "<<")
-}
-
 /// The lines of the entries of the topmost sequence, or of that under the key `items` of the topmost mapping.
 fn item_lines(root: &Node) -> Vec<u64> {
     let is_items = |key: &Node| matches!(&key.bare().kind, Kind::Scalar(scalar) if scalar.text == "items");
@@ -208,20 +176,4 @@ fn item_lines(root: &Node) -> Vec<u64> {
         Some(Kind::Sequence(items)) => items.iter().map(|item| item.line).collect(),
         _ => Vec::new(),
     }
-}
-
-/// Fields that are written out win over merged ones, whatever their order. `None` where there is nothing to merge.
-fn merge(fields: &mut Map<String, Value>, value: Value) -> Option<()> {
-    let several = match value {
-        Value::Object(_) => vec![value],
-        Value::Array(several) => several,
-        _ => return None,
-    };
-    for value in several {
-        let Value::Object(more) = value else { return None };
-        for (key, value) in more {
-            fields.entry(key).or_insert(value);
-        }
-    }
-    Some(())
 }

@@ -2,10 +2,8 @@
 
 use serde_json::{Number, Value};
 
-use crate::yaml::{Resolved, Scalar, Words, plain};
-use crate::{base64, strconv, utf8};
-
-const TAG: &str = "tag:yaml.org,2002:";
+use crate::strconv;
+use crate::yaml::{Resolved, Scalar, Words, tagged, untagged};
 
 /// The value of a scalar. Quoted text is text; a plain word may be null, a boolean or a number, and a tag says what it has
 /// to be.
@@ -32,67 +30,22 @@ pub(super) fn json_float(number: f64) -> Option<Value> {
     serde_json::from_str(&strconv::format_json(number)?).ok()
 }
 
-/// The text of a key: JSON has no others. `None` for null, and for what is above 63 bits, as for Kubernetes' tools.
+/// The name of the field for a key: JSON has no other keys. `None` for null, and for what is above 63 bits, as for
+/// Kubernetes' tools.
 ///
 /// # Errors
-/// As [`resolve`].
+/// The errors of [`resolve`].
 pub(super) fn key(scalar: &Scalar, words: Words) -> Result<Option<String>, String> {
     Ok(match resolved(scalar, words)? {
-        Resolved::Null => None,
-        Resolved::Bool(word) => Some(word.to_string()),
-        Resolved::Int(number) => i64::try_from(number).is_ok().then(|| number.to_string()),
-        Resolved::Float(number) => Some(float_key(number)),
-        Resolved::String(text) => Some(text),
-        _ => Some(scalar.text.clone()),
+        Resolved::Int(number) if i64::try_from(number).is_err() => None,
+        Resolved::Timestamp(_) => Some(scalar.text.clone()),
+        resolved => resolved.field_name(),
     })
 }
 
 fn resolved(scalar: &Scalar, words: Words) -> Result<Resolved, String> {
-    let text = &scalar.text;
-    let wanted = match scalar.tag.as_deref() {
-        None if scalar.is_quoted => return Ok(Resolved::String(text.clone())),
-        None => return Ok(plain(text, words)),
-        Some(tag) => tag.strip_prefix(TAG).unwrap_or_default(),
-    };
-    let mistaken = |found: &str| format!("cannot decode !!{found} `{text}` as a !!{wanted}");
-    match (wanted, plain(text, words)) {
-        ("binary", _) => base64::decode(text.as_bytes())
-            .map(|bytes| Resolved::String(utf8::lossy(&bytes)))
-            .ok_or_else(|| "!!binary value contains invalid base64 data".to_owned()),
-        ("bool", found @ Resolved::Bool(_))
-        | ("int", found @ Resolved::Int(_))
-        | ("float", found @ Resolved::Float(_))
-        | ("null", found @ Resolved::Null)
-        | ("timestamp", found @ Resolved::Timestamp(_)) => Ok(found),
-        ("float", Resolved::Int(whole)) => match i64::try_from(whole) {
-            #[expect(clippy::cast_precision_loss, reason = "that is what it does")]
-            Ok(whole) => Ok(Resolved::Float(whole as f64)),
-            Err(_) => Err(mistaken("int")),
-        },
-        ("bool" | "int" | "float" | "null" | "timestamp", found) => Err(mistaken(tag(&found))),
-        _ => Ok(Resolved::String(text.clone())),
-    }
-}
-
-const fn tag(resolved: &Resolved) -> &'static str {
-    match resolved {
-        Resolved::Null => "null",
-        Resolved::Bool(_) => "bool",
-        Resolved::Int(_) => "int",
-        Resolved::Float(_) => "float",
-        Resolved::Timestamp(_) => "timestamp",
-        _ => "str",
-    }
-}
-
-/// A float as the key of a mapping, which `sigs.k8s.io/yaml` writes with 32 bits and Go's `%g`.
-fn float_key(number: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "that is what it does")]
-    let narrow = number as f32;
-    match narrow {
-        _ if number.is_nan() => ".nan".to_owned(),
-        f32::INFINITY => ".inf".to_owned(),
-        f32::NEG_INFINITY => "-.inf".to_owned(),
-        _ => strconv::format_float32(narrow),
+    match scalar.tag.as_deref() {
+        None => Ok(untagged(scalar, words)),
+        Some(tag) => tagged(&scalar.text, tag, words),
     }
 }

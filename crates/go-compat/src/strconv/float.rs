@@ -2,6 +2,13 @@
 //!
 //! Rust and Go both print the shortest decimal string that reads back as the same number, and both round a given
 //! precision correctly; the layouts differ.
+//!
+//! ```text
+//! number     %e       %g       %f                        JSON
+//! 0.00001    1e-05    1e-05    0.00001                   0.00001
+//! 1e6        1e+06    1e+06    1000000                   1000000
+//! 1e21       1e+21    1e+21    1000000000000000000000    1e+21
+//! ```
 
 /// No float has more digits than this behind its point; those beyond are zeros. Rust refuses to print 65,536.
 const MOST_DIGITS: usize = 1_100;
@@ -70,10 +77,11 @@ fn exponent_of(float: f64, letter: char, precision: Option<usize>) -> String {
     format!("{mantissa}{zeros}{letter}{}", exponent_text(exponent))
 }
 
-/// As few digits as tell the float from its neighbours. Where two texts are equally near, Go takes the even one.
+/// Returns the fewest digits that read back as the float. Where two of them are equally near, Go takes the even one.
 fn shortest(float: f64) -> String {
     let text = format!("{float:e}");
     let digits = split_exponent(&text).0.bytes().filter(u8::is_ascii_digit).count();
+    // Rust's shortest string may be the odd one. With a precision it rounds the exact value, and halves to even.
     let even = format!("{float:.precision$e}", precision = digits.saturating_sub(1));
     if even.parse() == Ok(float) { even } else { text }
 }
@@ -102,10 +110,13 @@ fn general(float: f64, layout: char, precision: Option<usize>) -> String {
 fn general_of(text: &str, layout: char, wanted: Option<usize>) -> String {
     let (mantissa, exponent) = split_exponent(text);
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    // `%g` never shows zeros that a precision asks for: 100 with 5 digits is `100`.
     let digits = digits.trim_end_matches('0');
     if digits.is_empty() {
         return "0".to_owned();
     }
+    // Go's `%e is used if the exponent from the conversion is less than -4 or greater than or equal to the precision`; for
+    // the shortest string it takes 6 for the precision. `%v` with its 21 is `fmt`'s.
     let limit = match wanted {
         None => 6,
         Some(wanted) => integral_limit(wanted, digits.len(), exponent),
@@ -153,6 +164,7 @@ fn parts(float: f64) -> (u64, i32) {
     let bits = float.to_bits();
     let stored = i32::try_from((bits >> MANTISSA_BITS) & 0x7ff).unwrap_or(0);
     let fraction = bits & ((1 << MANTISSA_BITS) - 1);
+    // Numbers too small for a hidden bit share the exponent of the smallest that have one.
     if stored == 0 {
         (fraction, -1022)
     } else {
@@ -173,6 +185,8 @@ fn hexadecimal(float: f64, letter: char, precision: Option<usize>) -> String {
     if mantissa == 0 {
         exponent = 0;
     } else {
+        // Bit 60 has three zeros in front of it. A mantissa whose leading bit is at 52 moves up by 8, which changes nothing;
+        // one that is shorter moves further, and its exponent is less by the difference.
         let shift = mantissa.leading_zeros().saturating_sub(3);
         exponent = exponent.saturating_sub(i32::try_from(shift).unwrap_or(0)).saturating_add(8);
         mantissa = mantissa.wrapping_shl(shift);
@@ -197,10 +211,12 @@ fn rounded(mantissa: u64, exponent: i32, precision: usize) -> (u64, i32) {
     let kept_bits = u32::try_from(precision).unwrap_or(15).saturating_mul(4);
     let dropped = 60_u32.saturating_sub(kept_bits);
     let extra = mantissa.wrapping_shl(kept_bits) & ((1 << 60) - 1);
+    // `extra` is what is dropped, moved up to bit 59: above half it rounds up, and at half only an odd `kept` does.
     let mut kept = mantissa.wrapping_shr(dropped);
     if extra | (kept & 1) > 1 << 59 {
         kept = kept.saturating_add(1);
     }
+    // 0x1.f8 to one digit is 0x2.0: the leading 1 is then at bit 61 and moves back.
     let kept = kept.wrapping_shl(dropped);
     if kept & (1 << 61) == 0 { (kept, exponent) } else { (kept >> 1, exponent.saturating_add(1)) }
 }

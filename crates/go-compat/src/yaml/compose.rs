@@ -298,4 +298,29 @@ impl Node {
             _ => self,
         }
     }
+
+    /// Returns true for the key `<<`, whose value is merged into the mapping.
+    #[must_use]
+    pub fn is_merge_key(&self) -> bool {
+        let Kind::Scalar(scalar) = &self.bare().kind else { return false };
+        let is_untagged = matches!(scalar.tag.as_deref(), None | Some("" | "!"));
+        scalar.text == "<<" && is_untagged && !scalar.is_quoted
+    }
+
+    /// Returns the mappings that are merged where this node is the value of a merge key; the first that has a field wins,
+    /// and a field that is written out wins over all. `None` unless it is a mapping, an alias of one, or a list of these.
+    #[must_use]
+    pub fn merged_mappings(&self) -> Option<Vec<&[(Self, Self)]>> {
+        match &self.bare().kind {
+            Kind::Sequence(items) => items.iter().map(Self::pairs).collect(),
+            _ => Some(vec![self.pairs()?]),
+        }
+    }
+
+    fn pairs(&self) -> Option<&[(Self, Self)]> {
+        match &self.target().kind {
+            Kind::Mapping(pairs) => Some(pairs),
+            _ => None,
+        }
+    }
 }

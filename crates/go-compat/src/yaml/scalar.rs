@@ -41,7 +41,7 @@ pub enum Words {
 #[must_use]
 pub fn plain(text: &str, words: Words) -> Resolved {
     let old = || old_bool(text).filter(|_| words == Words::Yaml11).map(Resolved::Bool);
-    let found = word(text).or_else(old).or_else(|| number(text, true));
+    let found = word(text).or_else(old).or_else(|| number(text));
     found.unwrap_or_else(|| Resolved::String(text.to_owned()))
 }
 
@@ -58,37 +58,80 @@ pub fn old_bool(text: &str) -> Option<bool> {
 /// Returns the value of a scalar of a document as version 3 decodes it to JSON, where a date without a tag is a string.
 #[must_use]
 pub fn resolve(scalar: &Scalar) -> Resolved {
-    let text = scalar.text.as_str();
-    match scalar.tag.as_deref().filter(|tag| !tag.is_empty() && *tag != "!") {
-        None if scalar.is_quoted => Resolved::String(text.to_owned()),
-        None => match plain(text, Words::Yaml12) {
-            Resolved::Timestamp(_) => Resolved::String(text.to_owned()),
+    match scalar.tag.as_deref() {
+        None | Some("" | "!") => match untagged(scalar, Words::Yaml12) {
+            Resolved::Timestamp(_) => Resolved::String(scalar.text.clone()),
             resolved => resolved,
         },
-        Some(tag) => tagged(text, tag).unwrap_or(Resolved::Mismatch),
+        Some(tag) => tagged(&scalar.text, tag, Words::Yaml12).unwrap_or(Resolved::Mismatch),
     }
 }
 
-/// The value of a scalar with a tag; none where it does not fit.
-fn tagged(text: &str, tag: &str) -> Option<Resolved> {
-    let Some(kind) = tag.strip_prefix(PREFIX) else { return Some(Resolved::String(text.to_owned())) };
-    let found =
-        || word(text).or_else(|| number(text, false)).unwrap_or_else(|| Resolved::String(text.to_owned()));
-    match (kind, found()) {
-        ("binary", _) => base64::decode(text.as_bytes()).map(|bytes| Resolved::String(utf8::lossy(&bytes))),
-        ("timestamp", found) => match found {
-            Resolved::String(text) => timestamp(&text).map(Resolved::Timestamp),
-            _ => None,
-        },
+/// Returns the value of a scalar without a tag: what is quoted is a string.
+pub(crate) fn untagged(scalar: &Scalar, words: Words) -> Resolved {
+    if scalar.is_quoted { Resolved::String(scalar.text.clone()) } else { plain(&scalar.text, words) }
+}
+
+/// Returns the value of a scalar with a tag, or the reason why it is not of the type that the tag asks for.
+pub(crate) fn tagged(text: &str, tag: &str, words: Words) -> Result<Resolved, String> {
+    let Some(wanted) = tag.strip_prefix(PREFIX) else { return Ok(Resolved::String(text.to_owned())) };
+    let mismatch = |found: &str| format!("cannot decode !!{found} `{text}` as a !!{wanted}");
+    match (wanted, plain(text, words)) {
+        ("binary", _) => base64::decode(text.as_bytes())
+            .map(|bytes| Resolved::String(utf8::lossy(&bytes)))
+            .ok_or_else(|| "!!binary value contains invalid base64 data".to_owned()),
         ("bool", found @ Resolved::Bool(_))
         | ("int", found @ Resolved::Int(_))
-        | ("null", found @ Resolved::Null) => Some(found),
-        ("float", Resolved::Int(whole)) => {
-            i64::try_from(whole).ok().map(|whole| Resolved::Float(whole as f64))
+        | ("float", found @ Resolved::Float(_))
+        | ("null", found @ Resolved::Null)
+        | ("timestamp", found @ Resolved::Timestamp(_)) => Ok(found),
+        ("float", Resolved::Int(whole)) => match i64::try_from(whole) {
+            #[expect(clippy::cast_precision_loss, reason = "that is what it does")]
+            Ok(whole) => Ok(Resolved::Float(whole as f64)),
+            Err(_) => Err(mismatch("int")),
+        },
+        ("bool" | "int" | "float" | "null" | "timestamp", found) => Err(mismatch(found.tag())),
+        _ => Ok(Resolved::String(text.to_owned())),
+    }
+}
+
+impl Resolved {
+    /// Returns the name of the field that a key becomes in JSON; `None` for what no field is named after: null, a date, and
+    /// a value that is not of its tag's type.
+    #[must_use]
+    pub fn field_name(&self) -> Option<String> {
+        match self {
+            Self::Bool(word) => Some(word.to_string()),
+            Self::Int(whole) => Some(whole.to_string()),
+            Self::Float(float) => Some(float_name(*float)),
+            Self::String(text) => Some(text.clone()),
+            Self::Merge => Some("<<".to_owned()),
+            Self::Null | Self::Timestamp(_) | Self::Mismatch => None,
         }
-        ("float", found @ Resolved::Float(_)) => Some(found),
-        ("bool" | "int" | "null" | "float", _) => None,
-        _ => Some(Resolved::String(text.to_owned())),
+    }
+
+    const fn tag(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Float(_) => "float",
+            Self::Timestamp(_) => "timestamp",
+            _ => "str",
+        }
+    }
+}
+
+/// The name of a field for a float, which `sigs.k8s.io/yaml` writes with 32 bits and Go's `%g`: 0.1 is `0.1`, and
+/// 16777217.0 is `1.6777216e+07`.
+fn float_name(float: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "that is what it does")]
+    let narrow = float as f32;
+    match narrow {
+        _ if narrow.is_nan() => ".nan".to_owned(),
+        f32::INFINITY => ".inf".to_owned(),
+        f32::NEG_INFINITY => "-.inf".to_owned(),
+        _ => strconv::format_float32(narrow),
     }
 }
 
@@ -105,11 +148,11 @@ fn word(text: &str) -> Option<Resolved> {
     })
 }
 
-fn number(text: &str, may_be_date: bool) -> Option<Resolved> {
+fn number(text: &str) -> Option<Resolved> {
     match text.as_bytes().first()? {
         b'.' => float(text).map(Resolved::Float),
         b'0'..=b'9' | b'+' | b'-' => {
-            if may_be_date && let Some(date) = timestamp(text) {
+            if let Some(date) = timestamp(text) {
                 return Some(Resolved::Timestamp(date));
             }
             let digits: String = text.chars().filter(|character| *character != '_').collect();

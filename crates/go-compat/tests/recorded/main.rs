@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use go_compat::fmt::{Arg, sprintf};
-use go_compat::json::{FromJson, decode};
+use go_compat::json::{self, FromJson, decode};
 use go_compat::net::{Cidr, ip_string, parse_ip};
 use go_compat::netip::Prefix;
 use go_compat::time::Time;
@@ -97,7 +97,7 @@ fn parts(text: &str) -> Option<String> {
 /// One document, and what it is in JSON; nothing where there is none.
 fn json_of(text: &str) -> Option<String> {
     let documents = sigs_yaml::documents(text).ok()?;
-    Some(documents.first().map_or_else(|| "null".to_owned(), |document| document.value.to_string()))
+    Some(documents.first().map_or_else(|| "null".to_owned(), |document| json::marshal(&document.value)))
 }
 
 fn ours(call: &str, args: &[&str]) -> Option<String> {

@@ -13,7 +13,7 @@ use super::Outcome;
 use super::operand::{self, CallError};
 
 /// Returns a value as Go's `encoding/json` writes it, compact: what `json.marshal` gives, and what OPA prints. Sets are arrays
-/// in OPA's order, keys that are no strings are their JSON, and what HTML gives a meaning is escaped.
+/// in OPA's order, keys that are not strings are their JSON, and what HTML gives a meaning is escaped.
 #[must_use]
 pub fn to_json(value: &Value) -> String {
     marshalled(value).unwrap_or_else(|_| value.to_json_str())
@@ -48,10 +48,8 @@ pub(super) fn json_marshal_with_options(args: &[&Value]) -> Outcome {
     let answer = Layout::of(args).and_then(|layout| match (layout, args.first()) {
         (_, None) => Err(CallError::Failed),
         (None, Some(value)) => marshalled(value),
-        (Some(layout), Some(value)) => {
-            let mut writer = Writer { out: layout.prefix.to_owned(), layout: Some(layout), depth: 0 };
-            writer.value(value)?;
-            Ok(writer.out)
+        (Some(Layout { prefix, indent }), Some(value)) => {
+            Ok(format!("{prefix}{}", go_compat::json::indent(&marshalled(value)?, prefix, indent)))
         }
     });
     answer.map(Value::from).into()
@@ -84,9 +82,9 @@ impl<'a> Layout<'a> {
 
 /// A value as Go's `encoding/json` writes it.
 pub(super) fn marshalled(value: &Value) -> Result<String, CallError> {
-    let mut writer = Writer { out: String::new(), layout: None, depth: 0 };
-    writer.value(value)?;
-    Ok(writer.out)
+    let mut out = String::new();
+    append(value, &mut out)?;
+    Ok(out)
 }
 
 /// A key that is not a string is written as JSON.
@@ -97,79 +95,43 @@ pub(crate) fn name_of(key: &Value) -> Result<String, CallError> {
     }
 }
 
-struct Writer<'a> {
-    out: String,
-    layout: Option<Layout<'a>>,
-    depth: usize,
+fn append(value: &Value, out: &mut String) -> Result<(), CallError> {
+    match value {
+        Value::Null | Value::Undefined => out.push_str("null"),
+        Value::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
+        Value::Number(number) if number.is_json() => out.push_str(&number.text()),
+        Value::Number(_) => return Err(CallError::Failed),
+        Value::String(text) => quote(text, out),
+        Value::Array(items) => append_list(items.iter(), out)?,
+        Value::Set(items) => append_list(items.iter(), out)?,
+        Value::Object(pairs) => append_object(pairs, out)?,
+    }
+    Ok(())
 }
 
-impl Writer<'_> {
-    fn value(&mut self, value: &Value) -> Result<(), CallError> {
-        match value {
-            Value::Null | Value::Undefined => self.out.push_str("null"),
-            Value::Bool(bool) => self.out.push_str(if *bool { "true" } else { "false" }),
-            Value::Number(number) if number.is_json() => self.out.push_str(&number.text()),
-            Value::Number(_) => return Err(CallError::Failed),
-            Value::String(text) => quote(text, &mut self.out),
-            Value::Array(items) => self.list(items.iter())?,
-            Value::Set(items) => self.list(items.iter())?,
-            Value::Object(pairs) => self.object(pairs)?,
-        }
-        Ok(())
+fn append_list<'v>(items: impl Iterator<Item = &'v Value>, out: &mut String) -> Result<(), CallError> {
+    out.push('[');
+    for (position, item) in items.enumerate() {
+        out.push_str(if position == 0 { "" } else { "," });
+        append(item, out)?;
     }
+    out.push(']');
+    Ok(())
+}
 
-    fn list<'v>(&mut self, items: impl Iterator<Item = &'v Value>) -> Result<(), CallError> {
-        self.out.push('[');
-        self.depth = self.depth.saturating_add(1);
-        let mut empty = true;
-        for item in items {
-            self.separate(empty);
-            empty = false;
-            self.value(item)?;
-        }
-        self.close(empty, ']');
-        Ok(())
+/// Of keys that are written alike, the last counts.
+fn append_object(pairs: &Object, out: &mut String) -> Result<(), CallError> {
+    let mut fields = BTreeMap::new();
+    for (key, value) in pairs.iter() {
+        fields.insert(name_of(key)?, value);
     }
-
-    /// Of keys that are written alike, the last counts.
-    fn object(&mut self, pairs: &Object) -> Result<(), CallError> {
-        let mut fields = BTreeMap::new();
-        for (key, value) in pairs.iter() {
-            fields.insert(name_of(key)?, value);
-        }
-        self.out.push('{');
-        self.depth = self.depth.saturating_add(1);
-        let empty = fields.is_empty();
-        for (position, (name, value)) in fields.into_iter().enumerate() {
-            self.separate(position == 0);
-            quote(&name, &mut self.out);
-            self.out.push_str(if self.layout.is_some() { ": " } else { ":" });
-            self.value(value)?;
-        }
-        self.close(empty, '}');
-        Ok(())
+    out.push('{');
+    for (position, (name, value)) in fields.into_iter().enumerate() {
+        out.push_str(if position == 0 { "" } else { "," });
+        quote(&name, out);
+        out.push(':');
+        append(value, out)?;
     }
-
-    fn separate(&mut self, first: bool) {
-        if !first {
-            self.out.push(',');
-        }
-        self.line();
-    }
-
-    fn close(&mut self, empty: bool, bracket: char) {
-        self.depth = self.depth.saturating_sub(1);
-        if !empty {
-            self.line();
-        }
-        self.out.push(bracket);
-    }
-
-    fn line(&mut self) {
-        if let Some(layout) = self.layout {
-            self.out.push('\n');
-            self.out.push_str(layout.prefix);
-            self.out.extend(std::iter::repeat_n(layout.indent, self.depth));
-        }
-    }
+    out.push('}');
+    Ok(())
 }

@@ -26,13 +26,13 @@ pub(super) const LIST: Spec = Spec::Array(&ANY);
 pub(super) const SET: Spec = Spec::Set(&ANY);
 pub(super) const OBJ: Spec = Spec::Object(&ANY, &ANY);
 pub(super) const SEQUENCE: Spec = Spec::Or(&[LIST, SET]);
-pub(super) const STRINGS: Spec = Spec::Or(&[TEXTS, Spec::Set(&STR)]);
-pub(super) const STRING_OR_STRINGS: Spec = Spec::Or(&[STR, TEXTS, Spec::Set(&STR)]);
+pub(super) const STRINGS: Spec = Spec::Or(&[STRING_LIST, Spec::Set(&STR)]);
+pub(super) const STRING_OR_STRINGS: Spec = Spec::Or(&[STR, STRING_LIST, Spec::Set(&STR)]);
 pub(super) const NUMBERS: Spec = Spec::Or(&[Spec::Array(&NUM), Spec::Set(&NUM)]);
 pub(super) const TIMESTAMP: Spec = Spec::Or(&[NUM, Spec::Tuple(&[NUM, STR])]);
 pub(super) const RECORD: Spec = Spec::Object(&STR, &ANY);
 pub(super) const NUM_OR_SET: Spec = Spec::Or(&[NUM, SET]);
-pub(super) const TEXT_OR_OBJ: Spec = Spec::Or(&[STR, OBJ]);
+pub(super) const STR_OR_OBJ: Spec = Spec::Or(&[STR, OBJ]);
 pub(super) const COLLECTION: Spec = Spec::Or(&[LIST, OBJ, SET]);
 pub(super) const PATHS: Spec =
     Spec::Or(&[Spec::Array(&Spec::Or(&[STR, LIST])), Spec::Set(&Spec::Or(&[STR, LIST]))]);
@@ -48,5 +48,5 @@ pub(super) const PATCH: Spec = Spec::Declared(&[("op", STR), ("path", ANY)], &(A
 pub(super) const MARSHAL_OPTIONS: Spec =
     Spec::Declared(&[("indent", STR), ("prefix", STR), ("pretty", BOOL)], &(STR, ANY));
 pub(super) const RECORDS: Spec = Spec::Array(&RECORD);
-pub(super) const TEXTS: Spec = Spec::Array(&STR);
+pub(super) const STRING_LIST: Spec = Spec::Array(&STR);
 pub(super) const SETS: Spec = Spec::Set(&SET);

@@ -27,7 +27,7 @@ pub(super) fn parse(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let text = text.replace('"', "");
         let (number, unit) = number_and_unit(&text)?;
-        // Only the first letter tells a case apart: `m` is a thousandth and `M` a million.
+        // Case matters in the first letter only: `m` is a thousandth and `M` a million.
         let mut letters = unit.chars();
         let unit: String = letters.next().into_iter().chain(letters.flat_map(char::to_lowercase)).collect();
         let (factor, halvings) =

@@ -28,7 +28,7 @@ impl EvalContext<'_> {
         let Some(node) = self.plan.nodes.get(id) else { return Err(missing("package", id)) };
         let base = self.data_at(&node.path);
         if self.replaced.iter().any(|path| node.path.starts_with(path)) {
-            return Ok(base.filter(|base| !matches!(base, Value::Undefined)));
+            return Ok(base);
         }
         let mut document = match base {
             Some(base @ Value::Object(_)) => base,
@@ -94,9 +94,10 @@ impl EvalContext<'_> {
         Ok(self.rule_value(group)?.cloned())
     }
 
-    /// Returns plain data under a path.
+    /// Returns plain data under a path; none where it is undefined, as the whole of `data` may be.
     pub(super) fn data_at(&self, path: &[Name]) -> Option<Value> {
-        path.iter().try_fold(&self.data, |value, name| lookup::get(value, &Value::from(&**name))).cloned()
+        let found = path.iter().try_fold(&self.data, |value, name| lookup::get(value, &Value::from(&**name)));
+        found.filter(|value| !matches!(value, Value::Undefined)).cloned()
     }
 
     /// Returns true if `with` put something at, above or below a path.

@@ -10,6 +10,7 @@ use crate::error::EvalError;
 use crate::lookup::{self, Lookup};
 use crate::plan::{Each, Every, Expr, Hop, Pattern, Search, Step, missing};
 
+use super::children::children;
 use super::document::Inner;
 use super::solutions::Solutions;
 use super::{EvalContext, Flow, Frame, Next};
@@ -18,6 +19,8 @@ impl EvalContext<'_> {
     /// Runs steps; `next` is called for each way they all hold.
     pub(super) fn run(&self, steps: &[Step], frame: &mut Frame, next: Next<'_>) -> Result<Flow, EvalError> {
         self.meter.check_stack()?;
+        // Steps that hold in one way are a loop, and only those that hold in several recurse: the stack grows with the loops of
+        // a body, not with its length.
         let mut rest = steps;
         while let Some((step, behind)) = rest.split_first() {
             self.meter.spend(1)?;
@@ -38,11 +41,13 @@ impl EvalContext<'_> {
                 Step::Walk(subject, target) => {
                     return self.walk(subject, target, behind, frame, next);
                 }
+                // Behind `with` the documents are the old ones: `next` of the block runs in the context around it.
                 Step::With(overrides, block) => {
                     let context = self.modified(overrides, frame)?;
                     return context.run(block, frame, &mut |frame| self.run(behind, frame, next));
                 }
             };
+            // A way that ends here is no reason for the loop in front to stop: it goes on with its next item.
             if !holds {
                 return Ok(Flow::Continue);
             }
@@ -68,6 +73,7 @@ impl EvalContext<'_> {
     }
 
     fn take_apart(&self, expr: &Expr, pattern: &Pattern, frame: &mut Frame) -> Result<bool, EvalError> {
+        // Compared where both are, without a copy.
         if let Pattern::Equal(other) = pattern {
             let Some(value) = self.value(expr, frame)? else {
                 return Ok(false);
@@ -175,6 +181,7 @@ impl EvalContext<'_> {
         if !matches!(domain, Value::Array(_) | Value::Set(_) | Value::Object(_)) {
             return Ok(false);
         }
+        // An empty domain holds. A body that waits for the host does not end the loop: the others' questions go with it.
         let mut all = true;
         let mut solutions = Solutions::default();
         children(&domain, &mut |key, value| {
@@ -267,12 +274,14 @@ impl EvalContext<'_> {
                 };
                 self.pay_element(&key)?;
                 let found = (open.lookup)(value, &key);
+                // The key may borrow from the frame, which what follows writes to.
                 drop(key);
                 match found {
                     Some(inner) => self.hop(inner, rest, frame, next),
                     None => Ok(Flow::Continue),
                 }
             }
+            // `list[_]`, the most frequent loop: no key is made for an item.
             Hop::Any(Pattern::Any) if matches!(value, Value::Array(_)) => {
                 let mut solutions = Solutions::default();
                 for inner in value.as_array().into_iter().flat_map(|items| items.iter()) {
@@ -312,6 +321,7 @@ impl EvalContext<'_> {
         let mut solutions = Solutions::default();
         let flow = self.walk_from(&subject, &mut Vec::new(), &mut |path, value| {
             let pair = Value::from(vec![Value::from(path.to_vec()), value.clone()]);
+            // Each path is a new array: as a whole they may take the square of what the document does.
             self.meter.charge_value(&pair)?;
             self.meter.charge(path.len().saturating_mul(24))?;
             if self.matches(target, &pair, frame)? {
@@ -364,36 +374,3 @@ pub(super) fn bind(slot: usize, value: Value, frame: &mut Frame) -> Result<(), E
 
 /// A callback for each path and value that `walk` finds.
 type VisitPath<'t> = &'t mut dyn FnMut(&[Value], &Value) -> Result<Flow, EvalError>;
-
-/// A callback for each key and value in a collection.
-type Visit<'t> = &'t mut dyn FnMut(std::borrow::Cow<'_, Value>, &Value) -> Result<Flow, EvalError>;
-
-/// Visits the keys and values of a collection in OPA's order; anything else has none.
-pub(crate) fn children(value: &Value, visit: Visit<'_>) -> Result<Flow, EvalError> {
-    use std::borrow::Cow;
-    match value {
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                if visit(Cow::Owned(Value::from(index)), item)? == Flow::Stop {
-                    return Ok(Flow::Stop);
-                }
-            }
-        }
-        Value::Object(pairs) => {
-            for (key, item) in pairs.iter() {
-                if visit(Cow::Borrowed(key), item)? == Flow::Stop {
-                    return Ok(Flow::Stop);
-                }
-            }
-        }
-        Value::Set(items) => {
-            for item in items.iter() {
-                if visit(Cow::Borrowed(item), item)? == Flow::Stop {
-                    return Ok(Flow::Stop);
-                }
-            }
-        }
-        _ => {}
-    }
-    Ok(Flow::Continue)
-}

@@ -160,3 +160,16 @@ fn a_package_that_with_takes_away_is_undefined() {
         assert_eq!(answer, Ok(None), "{body}");
     }
 }
+
+#[test]
+fn undefined_data_is_as_no_data() {
+    use crate::{Module, RegoVersion, Restrictions, compile};
+
+    let text = "package t\np := 1\nq contains 2";
+    let module = Module::parse("t.rego", text, RegoVersion::V1).unwrap();
+    for query in ["data", "data.t", "data.t.p", "data.t.none"] {
+        let program = compile(std::slice::from_ref(&module), query, &Restrictions::default()).unwrap();
+        let evaluate = |data: &Value| program.evaluate(&Value::Null, data, &Budget::default());
+        assert_eq!(evaluate(&Value::Undefined), evaluate(&Value::new_object()), "{query}");
+    }
+}

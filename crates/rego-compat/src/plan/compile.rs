@@ -1,4 +1,14 @@
 //! The flat form to a plan.
+//!
+//! A statement becomes one or more steps, by what is known where it stands: whether a variable has a value decides between
+//! looking it up and giving it one.
+//!
+//! ```text
+//! x := input.a            Let x = input.a
+//! input.b[i] == x         Each input.b[Bind i], whose items must Equal x
+//! input.c[i]              Test input.c[i]        `i` has a value by now
+//! not f(x)                Not [Test f(x)]        what is bound inside is not bound behind
+//! ```
 
 use std::collections::HashMap;
 
@@ -52,6 +62,7 @@ fn plan_groups(book: &Rulebook, queried: &Queried) -> (Plan, HashMap<Vec<Name>, 
         let marks = queried.traced.then_some(&mut plan.marks);
         plan.groups.push(plan_group(book, &nodes, group, marks));
     }
+    // All groups are planned first: whether a rule can fail depends on the rules that it uses.
     risk::mark(&mut plan, queried.traced);
     for (id, (planned, group)) in plan.groups.iter_mut().zip(&book.groups).enumerate() {
         // A query is asked for all of its solutions, so no definition of it is left out.
@@ -161,6 +172,7 @@ fn plan_rule(
     let given = binder.bound.clone();
     let mut branches = Vec::with_capacity(rule.branches.len());
     for definition in &rule.branches {
+        // Each `else` starts from the arguments alone: what the branch before bound has no value where that one failed.
         binder.bound = given.clone();
         let mut body = Vec::new();
         if definition.body.is_empty() {
@@ -177,6 +189,7 @@ fn plan_rule(
             spot: None,
         });
     }
+    // The head reads the body's variables, too: a slot that only the head reads must be kept.
     for branch in &mut branches {
         let ends: Vec<&Expr> = branch.keys.iter().chain([&branch.value]).collect();
         branch.body = fuse(std::mem::take(&mut branch.body), &ends);
@@ -292,6 +305,7 @@ impl Binder<'_> {
         steps: &mut Vec<Step>,
     ) {
         let walks = matches!(callee, ir::Callee::Builtin(builtin) if builtin.name == "walk");
+        // `walk` is a relation: it holds once for each pair, as a loop does, where other functions have one value.
         if walks && let Some(subject) = args.first() {
             let subject = self.expr(subject);
             let target = output.map_or(Pattern::Any, |output| self.pattern(output));
@@ -302,6 +316,7 @@ impl Binder<'_> {
             if args.iter().all(|arg| self.is_closed(arg)) { self.call(callee, args) } else { UNPLANNED };
         match output {
             None => steps.push(Step::Test(call)),
+            // The value is looked for under an open reference, `f(1) == input.list[i]`: called once, before the loop.
             Some(Operand::Ref(reference)) => {
                 let slot = self.temporary();
                 steps.push(Step::Let(index(slot), call));
@@ -334,6 +349,7 @@ impl Binder<'_> {
             ir::CollectKind::Object(key, value) => CollectKind::Object(self.expr(key), self.expr(value)),
         };
         self.bound = before;
+        // Two solutions may have one key, which is an error with this place.
         let spot = match (&kind, self.source) {
             (CollectKind::Object(..), Some(source)) if risk::holds_often(&body) => {
                 Some(Box::new(spot(source, collect.head)))

@@ -17,6 +17,7 @@ use super::{Collect, CollectKind, Each, Every, Expr, Hop, Override, Pattern, Rep
 /// Joins the steps of a body whose end reads `ends`.
 pub(super) fn fuse(steps: Vec<Step>, ends: &[&Expr]) -> Vec<Step> {
     let mut uses = Vec::new();
+    // Uses are counted over all of the body before anything is joined: joining moves uses, and never adds or drops one.
     count_steps(&steps, &mut uses);
     ends.iter().for_each(|expr| count_expr(expr, &mut uses));
     join(steps, &uses)
@@ -36,6 +37,9 @@ fn join(steps: Vec<Step>, uses: &Uses) -> Vec<Step> {
     for mut step in steps {
         join_nested(&mut step, uses);
         forget_unread(&mut step, uses);
+        // From the back: of `Let $0 = a; Let $1 = b; Test f($0, $1)` first `b` goes in, then `a`, so that what was computed
+        // first still is. A `Let` whose value the step does not read ends it: whatever is in front of that may be moved
+        // past it no more.
         let mut joined = 0usize;
         while let Some(Step::Let(slot, expr)) = done.last() {
             let slot = *slot;
@@ -43,6 +47,8 @@ fn join(steps: Vec<Step>, uses: &Uses) -> Vec<Step> {
             if joined > MOST_JOINED || !is_small(expr) {
                 break;
             }
+            // Read once in the body, and that by what the step computes first: a use in a block of the step would be computed
+            // as often as the block runs, and a failing value would fail there and not here.
             let read_once = uses.get(slot).is_none_or(|count| *count == 1);
             if !read_once || direct_uses(&step, slot) != 1 {
                 break;
@@ -74,7 +80,8 @@ fn join_nested(step: &mut Step, uses: &Uses) {
     }
 }
 
-/// Takes the variables that nothing reads out of an open reference, such as `_`.
+/// Takes the variables that nothing reads out of an open reference, such as `_`: `input.items[_]` needs no key of an array,
+/// and the run is spared making one for each item.
 fn forget_unread(step: &mut Step, uses: &Uses) {
     let Step::Each(each) = step else { return };
     let keys = each.path.iter_mut().filter_map(|hop| match hop {
@@ -98,24 +105,11 @@ fn fits(expr: &Expr, left: &mut usize) -> bool {
         return false;
     };
     *left = rest;
-    match expr {
-        Expr::Get(get) => fits(&get.base, left) && get.path.iter().all(|part| fits(part, left)),
-        Expr::Array(items) | Expr::Set(items) => items.iter().all(|item| fits(item, left)),
-        Expr::Object(pairs) => pairs.iter().all(|(key, value)| fits(key, left) && fits(value, left)),
-        Expr::Builtin(call) => call.args.iter().all(|arg| fits(arg, left)),
-        Expr::Invariant(invariant) => fits(&invariant.expr, left),
-        Expr::Call(call) => call.args.iter().all(|arg| fits(arg, left)),
-        Expr::Const(_)
-        | Expr::Slot(_)
-        | Expr::Input
-        | Expr::Data
-        | Expr::Rule(_)
-        | Expr::Package(_)
-        | Expr::Undefined => true,
-    }
+    expr.all_parts(&mut |part| fits(part, left))
 }
 
-/// Returns the expression a step computes first and once.
+/// Returns the expression a step computes first and once. The blocks of the others run in a place of their own: under `not`,
+/// under `with`, or once for each solution.
 fn leading(step: &Step) -> Option<&Expr> {
     match step {
         Step::Test(expr) | Step::Let(_, expr) | Step::Match(expr, _) | Step::Walk(expr, _) => Some(expr),
@@ -148,33 +142,10 @@ fn substitute(step: &mut Step, slot: SlotIndex, with: Expr) {
 }
 
 fn replace(expr: &mut Expr, slot: SlotIndex, with: &mut Option<Expr>) {
-    match expr {
-        Expr::Slot(found) if *found == slot => {
-            if let Some(with) = with.take() {
-                *expr = with;
-            }
-        }
-        Expr::Get(get) => {
-            replace(&mut get.base, slot, with);
-            get.path.iter_mut().for_each(|part| replace(part, slot, with));
-        }
-        Expr::Array(items) | Expr::Set(items) => items.iter_mut().for_each(|item| replace(item, slot, with)),
-        Expr::Object(pairs) => {
-            for (key, value) in pairs {
-                replace(key, slot, with);
-                replace(value, slot, with);
-            }
-        }
-        Expr::Builtin(call) => call.args.iter_mut().for_each(|arg| replace(arg, slot, with)),
-        Expr::Invariant(invariant) => replace(&mut invariant.expr, slot, with),
-        Expr::Call(call) => call.args.iter_mut().for_each(|arg| replace(arg, slot, with)),
-        Expr::Const(_)
-        | Expr::Slot(_)
-        | Expr::Input
-        | Expr::Data
-        | Expr::Rule(_)
-        | Expr::Package(_)
-        | Expr::Undefined => {}
+    if !matches!(expr, Expr::Slot(found) if *found == slot) {
+        expr.each_part_mut(&mut |part| replace(part, slot, with));
+    } else if let Some(with) = with.take() {
+        *expr = with;
     }
 }
 
@@ -192,25 +163,14 @@ fn count_expr(expr: &Expr, uses: &mut Uses) {
 }
 
 /// Calls `visit` for each variable that an expression reads, as often as it reads it.
-fn each_use(expr: &Expr, visit: &mut impl FnMut(SlotIndex)) {
-    match expr {
-        Expr::Slot(slot) => visit(*slot),
-        Expr::Get(get) => {
-            each_use(&get.base, visit);
-            get.path.iter().for_each(|part| each_use(part, visit));
-        }
-        Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| each_use(item, visit)),
-        Expr::Object(pairs) => {
-            for (key, value) in pairs {
-                each_use(key, visit);
-                each_use(value, visit);
-            }
-        }
-        Expr::Builtin(call) => call.args.iter().for_each(|arg| each_use(arg, visit)),
-        Expr::Invariant(invariant) => each_use(&invariant.expr, visit),
-        Expr::Call(call) => call.args.iter().for_each(|arg| each_use(arg, visit)),
-        Expr::Const(_) | Expr::Input | Expr::Data | Expr::Rule(_) | Expr::Package(_) | Expr::Undefined => {}
+fn each_use(expr: &Expr, visit: &mut dyn FnMut(SlotIndex)) {
+    if let Expr::Slot(slot) = expr {
+        visit(*slot);
     }
+    expr.all_parts(&mut |part| {
+        each_use(part, visit);
+        true
+    });
 }
 
 fn count_pattern(pattern: &Pattern, uses: &mut Uses) {

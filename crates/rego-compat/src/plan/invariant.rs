@@ -5,8 +5,7 @@
 //! each time it is asked, is left alone.
 
 use super::{
-    Branch, Call, Callee, Collect, CollectKind, Each, Expr, Hop, Invariant, Pattern, Plan, Rule, SlotIndex,
-    Step,
+    Branch, Callee, Collect, CollectKind, Each, Expr, Hop, Invariant, Pattern, Plan, Rule, SlotIndex, Step,
 };
 
 /// Numbers the invariants of a plan.
@@ -117,24 +116,7 @@ impl Finder {
             *expr = Expr::Invariant(Box::new(Invariant { id: self.next(), expr: inner }));
             return;
         }
-        match expr {
-            Expr::Get(get) => {
-                self.expr(&mut get.base, repeats);
-                get.path.iter_mut().for_each(|part| self.expr(part, repeats));
-            }
-            Expr::Array(items) | Expr::Set(items) => {
-                items.iter_mut().for_each(|item| self.expr(item, repeats));
-            }
-            Expr::Object(pairs) => {
-                for (key, value) in pairs {
-                    self.expr(key, repeats);
-                    self.expr(value, repeats);
-                }
-            }
-            Expr::Builtin(call) => call.args.iter_mut().for_each(|arg| self.expr(arg, repeats)),
-            Expr::Call(call) => call.args.iter_mut().for_each(|arg| self.expr(arg, repeats)),
-            _ => {}
-        }
+        expr.each_part_mut(&mut |part| self.expr(part, repeats));
     }
 }
 
@@ -172,33 +154,14 @@ impl Reads {
     fn expr(&mut self, expr: &Expr) {
         match expr {
             Expr::Slot(slot) => self.read.push(*slot),
-            Expr::Get(get) => {
-                self.expr(&get.base);
-                get.path.iter().for_each(|part| self.expr(part));
-            }
-            Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| self.expr(item)),
-            Expr::Object(pairs) => pairs.iter().for_each(|(key, value)| {
-                self.expr(key);
-                self.expr(value);
-            }),
-            Expr::Builtin(call) => {
-                self.wavers |= !call.builtin.pure;
-                call.args.iter().for_each(|arg| self.expr(arg));
-            }
-            Expr::Call(call) => self.call(call),
-            Expr::Invariant(invariant) => self.expr(&invariant.expr),
-            Expr::Const(_)
-            | Expr::Input
-            | Expr::Data
-            | Expr::Rule(_)
-            | Expr::Package(_)
-            | Expr::Undefined => {}
+            Expr::Builtin(call) => self.wavers |= !call.builtin.pure,
+            Expr::Call(call) => self.wavers |= matches!(call.callee, Callee::External(_) | Callee::Hook(_)),
+            _ => {}
         }
-    }
-
-    fn call(&mut self, call: &Call) {
-        self.wavers |= matches!(call.callee, Callee::External(_) | Callee::Hook(_));
-        call.args.iter().for_each(|arg| self.expr(arg));
+        expr.all_parts(&mut |part| {
+            self.expr(part);
+            true
+        });
     }
 
     fn pattern(&mut self, pattern: &Pattern) {

@@ -3,6 +3,15 @@
 //! A body either holds or does not, in whatever order it is run, unless something in it can fail: two values of one
 //! rule, two values for one key, a function of the host. Only rules that use such a thing are run step by step as OPA
 //! runs them; all others may be run in the order that is fastest.
+//!
+//! ```rego
+//! p := 1 if input.a          # p can fail: where both hold, its values conflict
+//! p := 2 if input.b
+//! q if { input.c; p == 1 }   # uses p: what is tried, and how far, is OPA's choice, by its rule index
+//! r if { input.c; s }        # uses nothing that can fail: the first solution ends it, without an index
+//! s := true if input.a       # both definitions of s give one value
+//! s := true if input.b
+//! ```
 
 use super::{
     Branch, Callee, CollectKind, Expr, Group, Hop, Override, Pattern, Plan, Replacement, Search, Step,
@@ -13,8 +22,10 @@ use crate::ir::Kind;
 pub(super) fn mark(plan: &mut Plan, everything: bool) {
     let own: Vec<bool> = plan.groups.iter().map(can_conflict).collect();
     let uses: Vec<Uses> = plan.groups.iter().map(|group| Uses::of_group(group, plan)).collect();
+    // `with` may put any rule in the place of a function, so that one which cannot fail as written may fail there.
     let mocked = uses.iter().any(|uses| uses.mocks) && own.contains(&true);
     let mut fails: Vec<bool> = uses.iter().map(|uses| uses.fails || mocked || everything).collect();
+    // What a rule uses is marked in some round, and the rule itself in the next; rules do not recurse, so the rounds end.
     loop {
         let known = fails.clone();
         // A group that does not exist is an internal error when it is used: that is a failure, too.
@@ -30,6 +41,7 @@ pub(super) fn mark(plan: &mut Plan, everything: bool) {
         group.exact = fails;
         if fails {
             let rules = group.rules.iter_mut().chain(&mut group.default);
+            // OPA finds all solutions under `not` before it decides, so an error behind the first one shows.
             rules.flat_map(|rule| &mut rule.branches).for_each(|branch| search_all(&mut branch.body));
         }
     }
@@ -41,6 +53,7 @@ pub(crate) fn can_conflict(group: &Group) -> bool {
     match group.kind {
         Kind::Set => false,
         Kind::Complete | Kind::Function { .. } if group.settled => false,
+        // One definition is enough where it holds in several ways: `p := x if some x in input.list`.
         _ => group.rules.len() > 1 || branches.any(|branch| holds_often(&branch.body)),
     }
 }
@@ -118,6 +131,7 @@ impl Uses {
                     match &collect.kind {
                         CollectKind::Array(head) | CollectKind::Set(head) => self.expr(head, plan),
                         CollectKind::Object(key, value) => {
+                            // Two solutions may have one key: `{k: v | some k, v in input.pairs[_]}`.
                             self.fails |= holds_often(&collect.body);
                             self.expr(key, plan);
                             self.expr(value, plan);
@@ -175,27 +189,15 @@ impl Uses {
 
     fn expr(&mut self, expr: &Expr, plan: &Plan) {
         match expr {
-            Expr::Const(_) | Expr::Slot(_) | Expr::Input | Expr::Data | Expr::Undefined => {}
             Expr::Rule(group) => self.groups.push(*group),
             Expr::Package(node) => self.package(*node, plan),
-            Expr::Get(get) => {
-                self.expr(&get.base, plan);
-                get.path.iter().for_each(|part| self.expr(part, plan));
-            }
-            Expr::Array(items) | Expr::Set(items) => items.iter().for_each(|item| self.expr(item, plan)),
-            Expr::Object(pairs) => {
-                for (key, value) in pairs {
-                    self.expr(key, plan);
-                    self.expr(value, plan);
-                }
-            }
-            Expr::Builtin(call) => call.args.iter().for_each(|arg| self.expr(arg, plan)),
-            Expr::Invariant(invariant) => self.expr(&invariant.expr, plan),
-            Expr::Call(call) => {
-                self.callee(call.callee);
-                call.args.iter().for_each(|arg| self.expr(arg, plan));
-            }
+            Expr::Call(call) => self.callee(call.callee),
+            _ => {}
         }
+        expr.all_parts(&mut |part| {
+            self.expr(part, plan);
+            true
+        });
     }
 
     fn package(&mut self, node: usize, plan: &Plan) {

@@ -49,7 +49,7 @@ impl<V> Sorted<V> {
         match self {
             Self::Listed(entries) => {
                 if let (Value::String(text), ..=MOST_TRIED) = (key, entries.len()) {
-                    // Texts of different lengths are told apart without a look at them.
+                    // Strings of different lengths differ, without a look at their characters.
                     let named = |known: &Value| matches!(known, Value::String(known) if known == text);
                     return entries.iter().find(|(known, _)| named(known)).map(|(key, value)| (key, value));
                 }

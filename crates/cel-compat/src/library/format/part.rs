@@ -100,7 +100,7 @@ fn fixed(number: f64, decimals: usize) -> Result<String, EvalError> {
     })
 }
 
-/// As a product with a power of ten, the exponent in superscript digits, at least two. The precision is taken for a
+/// Returns a number as a product with a power of ten, the exponent in superscript digits, at least two. The precision is taken for a
 /// width: cel-go's slip, and visible in messages.
 fn scientific(number: f64, width: usize) -> Result<String, EvalError> {
     if let Some(word) = not_finite(number) {

@@ -23,7 +23,7 @@ fn bytes(args: &[&Value], meter: &Meter, each: u64) -> Result<(), EvalError> {
     meter.afford(size(length).saturating_mul(each))
 }
 
-/// As [`certificates`]; besides, each name in a certificate may be compared with each that those above it permit.
+/// Pays like [`certificates`]; besides, each name in a certificate may be compared with each that those above it permit.
 pub(in crate::builtin) fn chain(args: &[&Value], meter: &Meter) -> Result<(), EvalError> {
     certificates(args, meter)?;
     let names = size(text_at(args, 0).unwrap_or("").len()) / 32;

@@ -44,6 +44,11 @@ fn list_or_null(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::from(items) }
 }
 
+/// Returns an object with these fields.
+fn record(fields: Vec<(&'static str, Value)>) -> Value {
+    fields.into_iter().map(|(name, value)| (Value::from(name), value)).collect::<Object>().into_value()
+}
+
 fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> Value {
     list_or_null(texts.map(Value::from).collect())
 }

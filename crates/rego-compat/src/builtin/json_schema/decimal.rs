@@ -65,7 +65,7 @@ impl Decimal {
         (scaled(self), scaled(other))
     }
 
-    /// As Go prints a `big.Float` of that value: with an exponent below -4 and from 6 on.
+    /// Returns the number as Go prints a `big.Float` of that value: with an exponent below -4 and from 6 on.
     pub(super) fn text(&self) -> String {
         let digits = self.mantissa.magnitude().to_string();
         let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);

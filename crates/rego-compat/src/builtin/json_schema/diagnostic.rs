@@ -19,7 +19,7 @@ impl<'a> Place<'a> {
         Self { name, parent: Some(parent) }
     }
 
-    /// Returns the names from the root on, which itself is told only where there are no others.
+    /// Returns the names from the root on, which itself is named only where there are no others.
     fn field(&self) -> String {
         let mut names = vec![self.name];
         let mut parent = self.parent;

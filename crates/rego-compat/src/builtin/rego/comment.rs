@@ -48,7 +48,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns the text in Base64. Carriage returns at its end are no part of it, save where it has nothing else.
+/// Returns the text in Base64. Carriage returns at its end are not part of it, save where it has nothing else.
 fn encoded(text: &str) -> Value {
     if text == "\r" {
         return Value::Null;

@@ -55,7 +55,7 @@ impl Writer<'_> {
         list(operator.chain(call.args.iter().map(|arg| self.term(arg)))).map(Value::from)
     }
 
-    /// As [`Self::call`], for the calls that a chain of operators is, one inside the other.
+    /// Writes like [`Self::call`] the calls that a chain of operators is, one inside the other.
     pub(super) fn chain(&self, chain: &Chain) -> Written {
         if chain.links.len() > LONGEST_CHAIN {
             return Err(EvalError::Budget(Limit::Depth));
@@ -85,7 +85,7 @@ impl Writer<'_> {
         Ok(Value::from(elements))
     }
 
-    /// As in OPA, a key that is written twice is there twice.
+    /// Writes an object. A key that is written twice is there twice, as in OPA.
     fn object(&self, pairs: &[(Term, Term)]) -> Written {
         let written = pairs.iter().map(|(key, value)| Ok((self.term(key)?, self.term(value)?)));
         let mut written: Vec<(Value, Value)> = written.collect::<Result<_, EvalError>>()?;

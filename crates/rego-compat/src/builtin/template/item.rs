@@ -1,4 +1,4 @@
-//! Values while a template is executed, as Go's `reflect` tells them apart.
+//! Values while a template is executed, in the kinds of Go's `reflect`.
 
 use std::rc::Rc;
 

@@ -24,7 +24,7 @@ enum Material {
         modulus: Vec<u8>,
         exponent: Vec<u8>,
     },
-    /// An uncompressed point, whose length tells the curve.
+    /// An uncompressed point, whose length determines the curve.
     Elliptic(Vec<u8>),
     Edwards(Vec<u8>),
     /// A kind of key that no algorithm here verifies with.

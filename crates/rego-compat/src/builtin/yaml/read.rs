@@ -51,59 +51,30 @@ fn value(node: &Node, shared: &mut Shared) -> Result<Value, CallError> {
     }
 }
 
-/// The fields of a mapping: those that are written out win, and of those the last; of merged ones the first.
+/// The fields of a mapping: those that are written out win, and of those the last; of merged ones the first. A value that
+/// loses is never made, so that it cannot be in error.
 fn collect<'n>(pairs: &'n [(Node, Node)], fields: &mut BTreeMap<String, &'n Node>) -> Result<(), CallError> {
-    let (merges, own): (Vec<_>, Vec<_>) =
-        pairs.iter().partition(|(key, _)| matches!(resolved(key.bare()), Some(Resolved::Merge)));
+    let (merges, own): (Vec<_>, Vec<_>) = pairs.iter().partition(|(key, _)| key.is_merge_key());
     let mut mine = BTreeMap::new();
     for (key, node) in own {
-        mine.insert(key_text(key)?, node);
+        mine.insert(field_name(key)?, node);
     }
     for (name, node) in mine {
         fields.entry(name).or_insert(node);
     }
     for (_, node) in merges {
-        match &node.bare().kind {
-            Kind::Sequence(items) => items.iter().try_for_each(|item| merge(item, fields))?,
-            _ => merge(node, fields)?,
-        }
+        let mappings = node.merged_mappings().ok_or(CallError::Failed)?;
+        mappings.into_iter().try_for_each(|pairs| collect(pairs, fields))?;
     }
     Ok(())
 }
 
-fn merge<'n>(node: &'n Node, fields: &mut BTreeMap<String, &'n Node>) -> Result<(), CallError> {
-    match &node.target().kind {
-        Kind::Mapping(pairs) => collect(pairs, fields),
-        _ => Err(CallError::Failed),
-    }
-}
-
-fn resolved(node: &Node) -> Option<Resolved> {
-    match &node.kind {
-        Kind::Scalar(scalar) => Some(yaml::resolve(scalar)),
+fn field_name(key: &Node) -> Result<String, CallError> {
+    let name = match &key.target().kind {
+        Kind::Scalar(scalar) => yaml::resolve(scalar).field_name(),
         _ => None,
-    }
-}
-
-fn key_text(key: &Node) -> Result<String, CallError> {
-    Ok(match resolved(key.target()) {
-        Some(Resolved::String(text)) => text,
-        Some(Resolved::Bool(word)) => word.to_string(),
-        Some(Resolved::Int(whole)) => whole.to_string(),
-        Some(Resolved::Float(float)) => float_key(float),
-        Some(Resolved::Merge) => "<<".to_owned(),
-        _ => return Err(CallError::Failed),
-    })
-}
-
-/// Keys are written with the precision of 32 bits.
-fn float_key(float: f64) -> String {
-    let short = float as f32;
-    match () {
-        () if short.is_nan() => ".nan".to_owned(),
-        () if short.is_infinite() => if short > 0.0 { ".inf" } else { "-.inf" }.to_owned(),
-        () => strconv::format_float32(short),
-    }
+    };
+    name.ok_or(CallError::Failed)
 }
 
 fn of_scalar(scalar: &Scalar) -> Result<Value, CallError> {

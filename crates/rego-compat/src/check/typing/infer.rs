@@ -6,6 +6,8 @@
 //! [x, "a"] = [1, 2]       a type error: a string is never a number
 //! [x, y] = input.pair     x and y: any, as everything in `input`
 //! ```
+//!
+//! Source: OPA's `unify2` and `unify1` (`ast/check.go`). A type that is not known yet, or has a part that is not, is *nil* there.
 
 use crate::value::Value;
 
@@ -52,6 +54,8 @@ impl Checker<'_> {
         b: &Operand,
         type_b: Option<Type>,
     ) -> bool {
+        // One side that is known whole gives its type to the other. Two such sides need a value in common, and two sides that
+        // both have gaps are gone through part by part: each may fill those of the other, as in `[x, "a"] = [1, y]`.
         match (is_nil(type_a.as_ref()), is_nil(type_b.as_ref())) {
             (true, false) => return self.unify_one(a, type_b.as_ref(), false),
             (false, true) => return self.unify_one(b, type_a.as_ref(), false),
@@ -99,6 +103,7 @@ impl Checker<'_> {
         match operand {
             Operand::Var(slot) => {
                 let known = self.vars.get(*slot);
+                // A variable keeps the first type that it is found to have; only alternatives add to it.
                 let next = match known {
                     known if union => or(known.cloned(), of.cloned()),
                     None => of.cloned(),
@@ -127,6 +132,8 @@ impl Checker<'_> {
                 self.widen_parts(operand);
                 true
             }
+            // All alternatives are tried, also behind one that fits: `[x] = y`, where `y` is an array of a number or one of a
+            // string, gives `x` either.
             (_, Type::Any(of)) => {
                 let mut fits = false;
                 for of in of {
@@ -148,6 +155,7 @@ impl Checker<'_> {
                             let child = select(Some(of), key);
                             child.is_some() && self.unify_one(value, child.as_ref(), union)
                         }
+                        // The key is known at run time only, so the value may be that of any.
                         _ => {
                             self.unify_one(value, Some(&ANY), union);
                             true

@@ -8,6 +8,8 @@
 //! [x, y] = [1, z]        z             x, y
 //! not input.a[i]                       nothing: what is negated gives no values
 //! ```
+//!
+//! Source: OPA's `outputVarsForExpr` and what it calls (`ast/compile.go`), and its `Unify` (`ast/unify.go`).
 
 use crate::ir::{Action, Operand, Reference, Root, Statement};
 
@@ -20,6 +22,8 @@ pub(super) fn outputs(statement: &Statement, safe: &SlotSet) -> SlotSet {
     if statement.negated {
         return made;
     }
+    // The documents are replaced before anything of the statement is looked up: `input.a[i] with input as x` cannot give
+    // `x` a value, and without one it gives `i` none.
     let mut inputs = SlotSet::default();
     statement.with.iter().for_each(|with| all_vars(&with.value, &mut inputs));
     if !inputs.is_subset(safe) {
@@ -33,6 +37,8 @@ pub(super) fn outputs(statement: &Statement, safe: &SlotSet) -> SlotSet {
         }
         Action::Call { args, output, .. } => {
             args.iter().for_each(|arg| reference_outputs(arg, safe, &mut made));
+            // `plus(input.a[i], j, z)` gives `i` a value by looking it up, but needs `j`. Without `j` it cannot run at all,
+            // so `i` gets none from it either.
             let mut needed = SlotSet::default();
             args.iter().for_each(|arg| pattern_vars(arg, &mut needed));
             needed.subtract(&made);
@@ -113,10 +119,13 @@ fn unify_outputs(left: &Operand, right: &Operand, assigned: bool, safe: &SlotSet
     let mut known = safe.clone();
     known.union(made);
     if assigned {
+        // Values go from right to left only: in `[x, 1] := y` a safe `x` must not make `y` safe (OPA's issue 3546).
         let mut target = SlotSet::default();
         all_vars(left, &mut target);
         known.subtract(&target);
     }
+    // OPA keeps who waits for whom in one pass. Repeating the pass until nothing is added comes to the same: of
+    // `[x, y] = [y, 1]` the first pass finds `y`, and the second `x`.
     let mut unified = SlotSet::default();
     loop {
         let before = unified.len();
@@ -146,6 +155,7 @@ fn unify(a: &Operand, b: &Operand, safe: &SlotSet, unified: &mut SlotSet) {
             let mut open = vars.clone();
             open.subtract(safe);
             open.subtract(unified);
+            // A value is taken apart, or put together where no part is missing.
             if known(*x, unified) {
                 unified.union(&vars);
             } else if open.is_empty() {

@@ -1,12 +1,16 @@
 //! Sets of slots, as bits.
+//!
+//! Ordering a body computes such sets for each statement in each round. Nearly every rule has at most 64 variables, so that
+//! its sets are one word, without memory of their own: slot 3 is bit 3 of `low`, and slot 70 is bit 6 of `high[0]`.
 
 use crate::ir::Slot;
 
 /// A set of variables of one rule.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SlotSet {
-    /// Rules with more than 64 variables are rare; their further words follow here.
     low: u64,
+    /// The slots from 64 on, as far as the largest that was ever inserted: words behind it are zero, and two equal sets may
+    /// have different lengths.
     high: Vec<u64>,
 }
 
@@ -98,6 +102,7 @@ impl SlotSet {
         words.filter(|(_, word)| **word != 0).flat_map(|(index, word)| {
             let first: Slot = Slot::saturating_mul(index, 64);
             let mut left = *word;
+            // `left & (left - 1)` clears the lowest bit: of 0b0110 come 1 and then 2.
             std::iter::from_fn(move || {
                 let bit = (left != 0).then(|| left.trailing_zeros())?;
                 left &= left.wrapping_sub(1);

@@ -1,4 +1,12 @@
 //! The variables that a statement mentions: itself, and in the bodies inside it.
+//!
+//! ```text
+//! statement                               visible    in closures
+//! x = [y | y := input.a[i]; y > z]        x          i, y, z
+//! every k, v in xs { v > y }              xs         y: `k` and `v` are its own
+//! ```
+//!
+//! A statement waits for all its visible variables, and for those in its closures that the body around it mentions, too.
 
 use crate::ir::{Action, CollectKind, Operand, Root, Slot, Statement};
 
@@ -58,6 +66,9 @@ fn each_operand<'a>(statement: &'a Statement, visit: &mut dyn FnMut(&'a Operand)
 }
 
 /// Adds the variables of a body without braces, which shares the scope around it, without those that only it computes and uses.
+///
+/// `not f(g(x)) > 1` is taken apart to `g(x, $1); f($1, $2); $2 > 1`. `x` must be safe where the `not` stands. `$1` and `$2` get
+/// their values inside and are used there: to wait for them would be to wait for ever.
 fn implicit_vars(body: &[Statement], found: &mut SlotSet) {
     let mut own: Vec<SlotSet> = Vec::new();
     let mut bound = SlotSet::default();
@@ -77,6 +88,7 @@ fn implicit_vars(body: &[Statement], found: &mut SlotSet) {
     for vars in &own {
         for slot in vars.iter() {
             let users = own.iter().filter(|vars| vars.contains(slot)).count();
+            // An output that nothing inside uses is the author's: `not x = f(g(1))` is `g(1, $1); f($1, x)`, and reads `x`.
             if body.len() == 1 || users == 1 || !bound.contains(slot) {
                 found.insert(slot);
             }
@@ -139,6 +151,9 @@ fn operand_closures(operand: &Operand, found: &mut SlotSet) {
 }
 
 /// Adds the variables that have values once the statement holds.
+///
+/// The statements in front are in order, so every variable of a statement has a value once it holds, whether it was given it or
+/// gave it. What is negated is left out: it has no value for its variables where it holds.
 pub(crate) fn bound_by(statement: &Statement, bound: &mut SlotSet) {
     if !statement.negated
         && !matches!(statement.action, Action::Not { .. } | Action::And(..) | Action::Or(..))

@@ -119,7 +119,7 @@ fn operands_of_and_and_or_are_conditions() {
         assert!(!fails(needs, lacking), "{needs}");
         assert!(fails(needs, having), "{needs}");
     }
-    // More alternatives than are kept apart are no condition, and neither are those of which one asks for nothing.
+    // More alternatives than are kept apart are not a condition, and neither are those of which one asks for nothing.
     let many: Vec<String> = (0..40).map(|number| format!("input.a == {number}")).collect();
     assert!(fails(&many.join(" or "), r#"{"a": 40}"#));
     assert!(fails("input.a == 1 or input.a > 2 or input.a == 2", r#"{"a": 0}"#));

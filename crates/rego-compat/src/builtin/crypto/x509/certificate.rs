@@ -156,13 +156,6 @@ fn extensions<'d>(version: i64, body: &mut Reader<'d>) -> Result<Vec<Extension<'
     }
     let wrapped = if version == 3 { body.optional(der::wrapped(3))? } else { None };
     let Some(mut wrapped) = wrapped else { return Ok(found) };
-    let mut list = wrapped.read(der::SEQUENCE)?;
-    while !list.is_empty() {
-        let extension = Extension::read(list.read(der::SEQUENCE)?)?;
-        if !seen.insert(extension.id.clone()) {
-            return Err(CallError::Failed);
-        }
-        found.push(extension);
-    }
+    Extension::read_list(wrapped.read(der::SEQUENCE)?, &mut seen, &mut found)?;
     Ok(found)
 }

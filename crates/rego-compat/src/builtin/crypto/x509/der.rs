@@ -14,12 +14,12 @@ pub(super) const GENERALIZED_TIME: u8 = 0x18;
 pub(super) const SEQUENCE: u8 = 0x30;
 pub(super) const SET: u8 = 0x31;
 
-/// Returns the tag of a field that its number tells apart.
+/// Returns the tag of a field with this number.
 pub(super) const fn field(number: u8) -> u8 {
     0x80 | number
 }
 
-/// As [`field`], with elements inside.
+/// Returns the tag of a [`field`] with elements inside.
 pub(super) const fn wrapped(number: u8) -> u8 {
     0xa0 | number
 }

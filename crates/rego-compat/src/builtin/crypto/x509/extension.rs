@@ -12,7 +12,7 @@ use super::alternative::Alternatives;
 use super::constraint::Constraints;
 use super::der::{self, Reader};
 use super::name::identifier;
-use super::{base64, list_or_null, texts};
+use super::{base64, list_or_null, record, texts};
 use crate::builtin::operand::CallError;
 
 /// An extension as it stands there.
@@ -29,13 +29,28 @@ impl<'d> Extension<'d> {
         Ok(Self { id, critical, value: reader.read(der::OCTET_STRING)?.0 })
     }
 
+    /// Adds the extensions of a list to `found`; two of one kind are an error, also where they are in two lists.
+    pub(super) fn read_list(
+        mut list: Reader<'d>,
+        seen: &mut BTreeSet<Vec<u32>>,
+        found: &mut Vec<Self>,
+    ) -> Result<(), CallError> {
+        while !list.is_empty() {
+            let extension = Self::read(list.read(der::SEQUENCE)?)?;
+            if !seen.insert(extension.id.clone()) {
+                return Err(CallError::Failed);
+            }
+            found.push(extension);
+        }
+        Ok(())
+    }
+
     pub(super) fn to_value(&self) -> Value {
-        let fields = [
+        record(vec![
             ("Id", identifier(&self.id)),
             ("Critical", Value::Bool(self.critical)),
             ("Value", base64(self.value)),
-        ];
-        fields.into_iter().map(|(name, value)| (Value::from(name), value)).collect::<Object>().into_value()
+        ])
     }
 
     fn must_not_be_critical(&self) -> Result<(), CallError> {

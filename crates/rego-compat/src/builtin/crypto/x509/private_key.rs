@@ -4,13 +4,13 @@ use data_encoding::BASE64URL_NOPAD;
 use num_bigint::{BigInt, Sign};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 
-use crate::value::{Object, Value};
+use crate::value::Value;
 
-use super::base64;
 use super::curve::Curve;
 use super::der::{self, Reader};
 use super::name::number;
 use super::public_key::{PublicKey, coordinates, unsigned};
+use super::{base64, record};
 use crate::builtin::operand::CallError;
 
 /// A key with its public part.
@@ -163,11 +163,7 @@ impl PrivateKey {
             }
             Self::Montgomery => return Err(CallError::Failed),
         };
-        Ok(fields
-            .into_iter()
-            .map(|(name, text)| (Value::from(name), Value::from(text)))
-            .collect::<Object>()
-            .into_value())
+        Ok(record(fields.into_iter().map(|(name, string)| (name, Value::from(string))).collect()))
     }
 }
 
@@ -208,21 +204,14 @@ impl Rsa {
     }
 
     fn to_value(&self) -> Value {
-        let object = |fields: Vec<(&'static str, Value)>| {
-            fields
-                .into_iter()
-                .map(|(name, value)| (Value::from(name), value))
-                .collect::<Object>()
-                .into_value()
-        };
         let [dp, dq] = &self.remainders;
-        let precomputed = object(vec![
+        let precomputed = record(vec![
             ("Dp", number(dp)),
             ("Dq", number(dq)),
             ("Qinv", number(&self.inverse)),
             ("CRTValues", Value::new_array()),
         ]);
-        object(vec![
+        record(vec![
             ("N", number(&self.modulus)),
             ("E", number(&self.exponent)),
             ("D", number(&self.secret)),

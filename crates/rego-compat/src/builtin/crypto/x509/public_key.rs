@@ -2,12 +2,12 @@
 
 use num_bigint::{BigInt, Sign};
 
-use crate::value::{Object, Value};
+use crate::value::Value;
 
-use super::base64;
 use super::curve::Curve;
 use super::der::{self, Reader};
 use super::name::number;
+use super::{base64, record};
 use crate::builtin::operand::CallError;
 
 /// A key, by its algorithm.
@@ -95,22 +95,15 @@ pub(super) fn unsigned(bytes: &[u8]) -> BigInt {
 
 impl PublicKey {
     pub(super) fn to_value(&self) -> Value {
-        let object = |fields: Vec<(&'static str, Value)>| {
-            fields
-                .into_iter()
-                .map(|(name, value)| (Value::from(name), value))
-                .collect::<Object>()
-                .into_value()
-        };
         match self {
-            Self::Rsa { modulus, exponent } => object(vec![("N", number(modulus)), ("E", number(exponent))]),
+            Self::Rsa { modulus, exponent } => record(vec![("N", number(modulus)), ("E", number(exponent))]),
             Self::Dsa { parameters: [p, q, g], key } => {
-                object(vec![("P", number(p)), ("Q", number(q)), ("G", number(g)), ("Y", number(key))])
+                record(vec![("P", number(p)), ("Q", number(q)), ("G", number(g)), ("Y", number(key))])
             }
             Self::Elliptic(_, point) => {
                 let (x, y) = coordinates(point);
                 let (x, y) = (number(&unsigned(x)), number(&unsigned(y)));
-                object(vec![("Curve", Value::new_object()), ("X", x), ("Y", y)])
+                record(vec![("Curve", Value::new_object()), ("X", x), ("Y", y)])
             }
             Self::Edwards(bytes) => base64(bytes),
             Self::Unknown => Value::Null,

@@ -88,14 +88,7 @@ fn requested(mut attributes: Reader<'_>) -> Result<Vec<Extension<'_>>, CallError
     while !attributes.is_empty() {
         let element = attributes.any()?;
         let Ok(mut values) = values_of(Reader(element.raw)) else { continue };
-        let mut list = values.read(der::SEQUENCE)?;
-        while !list.is_empty() {
-            let extension = Extension::read(list.read(der::SEQUENCE)?)?;
-            if !seen.insert(extension.id.clone()) {
-                return Err(CallError::Failed);
-            }
-            found.push(extension);
-        }
+        Extension::read_list(values.read(der::SEQUENCE)?, &mut seen, &mut found)?;
     }
     Ok(found)
 }

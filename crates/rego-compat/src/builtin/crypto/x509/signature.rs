@@ -15,7 +15,7 @@ pub(super) enum Hash {
     Sha512,
 }
 
-/// An algorithm; those that Go does not verify with are only told apart.
+/// An algorithm; those that Go does not verify with have only a name here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rsa(Hash),

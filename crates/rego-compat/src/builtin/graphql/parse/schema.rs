@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
     }
 
-    /// As [`Self::description`], but an empty text is none.
+    /// Parses a description like [`Self::description`]; an empty string is none.
     fn inner_description(&mut self) -> Description {
         let description = self.description();
         if description.0.is_empty() { Description::default() } else { description }

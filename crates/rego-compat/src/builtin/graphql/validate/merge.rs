@@ -9,6 +9,9 @@
 //! `name` is asked for as `nickname` and as `name`: refused. In `... on Dog { name: nickname } ... on Cat { name }` no
 //! object is both, so the two never meet, and only their types must agree.
 //! ```
+//!
+//! Source: gqlparser's rule `OverlappingFieldsCanBeMerged`, with which OPA validates, and which follows the GraphQL
+//! specification (*Field Selection Merging*) and graphql-js.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,6 +28,8 @@ pub(super) struct Compared<'a> {
 impl<'a> Compared<'a> {
     /// Notes a pair; false where there is nothing new to find.
     fn note(&mut self, a: &'a str, b: &'a str, exclusive: bool) -> bool {
+        // Fields that may meet are compared more strictly. So a pair that was compared as one that never meets is compared
+        // again where it may, and not the other way around.
         match self.pairs.get(&(a, b)) {
             Some(was_exclusive) if exclusive || !was_exclusive => return false,
             _ => {}
@@ -57,6 +62,8 @@ impl<'a> Walker<'a> {
                 }
             }
         }
+        // Fields against fragments, and fragments against one another: what is within one fragment is compared where that
+        // fragment is validated itself.
         let mut seen = HashSet::new();
         for (at, a) in asked.spreads.iter().enumerate() {
             self.with_fragment(false, &asked, a, &mut seen)?;
@@ -86,6 +93,7 @@ impl<'a> Walker<'a> {
                     }
                     fields.push(field);
                 }
+                // No boundary for the answer: `{ a ... { b } }` asks for `a` and `b` of one object.
                 Selection::Inline(inline) => self.collect(&inline.selections, asked)?,
                 Selection::Spread(spread) => asked.spreads.push(&spread.name),
             }
@@ -154,12 +162,14 @@ impl<'a> Walker<'a> {
             return Ok(());
         };
         let are_objects = parent_a.kind == "OBJECT" && parent_b.kind == "OBJECT";
+        // An interface may be implemented by the other's type: only two object types are surely different objects.
         let never_meet =
             parent_a.name != parent_b.name && are_objects && kind_a.is_some() && kind_b.is_some();
         let exclusive = exclusive || never_meet;
         if !exclusive {
             require(a.name == b.name && same_arguments(&a.arguments, &b.arguments))?;
         }
+        // Also where they never meet: a client decodes a field of one name by one type.
         if let (Some(one), Some(other)) = (kind_a, kind_b)
             && let (Some(one), Some(other)) = (&one.kind, &other.kind)
         {
@@ -195,6 +205,7 @@ impl<'a> Walker<'a> {
             return true;
         }
         match (self.schema.definition(&a.name), self.schema.definition(&b.name)) {
+            // The parts of objects are compared field by field instead.
             (Some(a), Some(b)) => a.is_leaf() && b.is_leaf() && a.name != b.name,
             _ => false,
         }

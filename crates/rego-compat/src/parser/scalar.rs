@@ -1,4 +1,4 @@
-//! Numbers, strings and template strings.
+//! Scalars, which are numbers and strings here, and template strings.
 
 use crate::value::{Number, Value};
 

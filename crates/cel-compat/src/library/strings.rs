@@ -1,4 +1,4 @@
-//! Functions on texts, counted in characters as Kubernetes' string library counts them.
+//! Functions on strings, counted in characters as Kubernetes' string library counts them.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn change(meter: &Meter, arguments: &[Value], change: impl Fn(&str) -> String) -
     Ok(Value::string(change(this)))
 }
 
-/// A position in a text, which may be its end.
+/// A position in a string, which may be its end.
 fn offset(this: &str, index: i64) -> Result<usize, EvalError> {
     let out_of_range = || EvalError::Failed(format!("index out of range: {index}"));
     let wanted = usize::try_from(index).map_err(|_| out_of_range())?;
@@ -91,7 +91,7 @@ fn split(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
     Ok(Value::List(Arc::new(parts)))
 }
 
-/// A text split between all its characters into at most `limit` parts.
+/// A string split between all its characters into at most `limit` parts.
 fn characters(this: &str, limit: usize) -> Vec<Value> {
     let mut parts = Vec::new();
     let mut rest = this;
@@ -114,7 +114,7 @@ fn replace(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
         }
         _ => return Err(EvalError::no_overload()),
     };
-    // Each replacement adds at most the new text; an empty old text is found between all characters.
+    // Each replacement adds at most the new string; an empty old one is found between all characters.
     let found = this.len().checked_div(old.len()).unwrap_or(this.len()).saturating_add(1);
     meter.bytes(this.len().saturating_add(found.saturating_mul(new.len())))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
