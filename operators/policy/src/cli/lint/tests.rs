@@ -281,7 +281,7 @@ fn what_has_no_safe_rewrite_stays_and_is_named() {
 }
 
 #[test]
-fn other_files_of_a_folder_are_no_mistakes_and_a_folder_without_policies_is_one() {
+fn other_files_of_a_folder_are_no_errors_and_a_folder_without_policies_is_one() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("kustomization.yaml"), "resources: [template.yaml]\n").unwrap();
     let run = || {

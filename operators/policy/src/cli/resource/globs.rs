@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_reported() {
+    fn all_errors_are_reported() {
         let spec = json!({"ancestries": ["{a,b}", 1, "organisations/1"], "target": ["**"], "exclude": "x"});
         let errors = Selection::new(Some(&spec), &FORM).unwrap_err().to_string();
         for place in [
