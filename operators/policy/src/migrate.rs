@@ -112,7 +112,7 @@ struct Holdings {
     /// Everything of Gatekeeper, the Namespaces, and in a dump all objects.
     entries: Vec<Entry>,
     /// The errors of what could not be read.
-    problems: Vec<String>,
+    errors: Vec<String>,
 }
 
 /// The contents of a report.
@@ -123,7 +123,7 @@ struct Report {
     diagnostics: Vec<Diagnostic>,
     /// Objects that were judged, and their kinds.
     judged: (usize, usize),
-    problems: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl Entry {
@@ -145,7 +145,7 @@ impl Entry {
     }
 
     /// A line for standard error.
-    fn problem(&self, reason: impl std::fmt::Display) -> String {
+    fn error(&self, reason: impl std::fmt::Display) -> String {
         let place = self.place.as_deref().map(|place| format!("{place}: ")).unwrap_or_default();
         match self.name().trim() {
             "" => format!("{place}{reason}"),
@@ -172,8 +172,8 @@ pub async fn check<E>(
         [] => live::check(args, connect().await?, flags).await,
         paths => dump::check(args, paths, flags, standard),
     };
-    for problem in &report.problems {
-        let _ = writeln!(err, "webtroller migrate check: {problem}");
+    for error in &report.errors {
+        let _ = writeln!(err, "webtroller migrate check: {error}");
     }
     let text = match args.output {
         Format::Text => output::text(&report),
@@ -192,10 +192,10 @@ pub async fn check<E>(
 impl Report {
     /// Lists what can be reported without judging any object.
     fn of(holdings: Holdings, args: &MigrateCheckArgs, flags: ReadFlags<'_>) -> (Self, Policies, Vec<Entry>) {
-        let Holdings { entries, problems } = holdings;
-        let mut report = Self { problems, ..Self::default() };
-        report.problems.extend(without_template(&entries));
-        report.problems.extend(in_two_versions(&entries));
+        let Holdings { entries, errors } = holdings;
+        let mut report = Self { errors, ..Self::default() };
+        report.errors.extend(without_template(&entries));
+        report.errors.extend(in_two_versions(&entries));
         let policies = Policies::of(&entries, &mut report.diagnostics);
         for entry in &entries {
             others::look(entry, args, flags, &mut report.diagnostics);
@@ -214,7 +214,7 @@ impl Report {
     }
 
     fn exit_code(&self) -> u8 {
-        if !self.problems.is_empty() {
+        if !self.errors.is_empty() {
             return INCOMPLETE;
         }
         let counts = |diagnostic: &Diagnostic| diagnostic.level() != Level::Note;
@@ -233,7 +233,7 @@ fn without_template(entries: &[Entry]) -> Vec<String> {
         entry.text("/spec/group") == CONSTRAINTS_GROUP && !known.contains(entry.text("/spec/names/kind"))
     };
     let definitions = of_group("apiextensions.k8s.io").filter(of_definition);
-    unknown.chain(definitions).map(|entry| entry.problem(reason)).collect()
+    unknown.chain(definitions).map(|entry| entry.error(reason)).collect()
 }
 
 /// Templates and constraints of one name that differ: which one is in force is not known.
@@ -246,5 +246,5 @@ fn in_two_versions(entries: &[Entry]) -> Vec<String> {
             first.entry((entry.text("/kind"), entry.text("/metadata/name"))).or_insert(*entry);
         known.object.get("spec") != entry.object.get("spec")
     });
-    differing.map(|entry| entry.problem("differs from the one of this name before it")).collect()
+    differing.map(|entry| entry.error("differs from the one of this name before it")).collect()
 }

@@ -91,8 +91,8 @@ struct Found {
     violations: BTreeMap<ConstraintRef, Vec<Violation>>,
     objects: usize,
     kinds: usize,
-    /// The objects that could not be audited.
-    problems: Vec<String>,
+    /// The errors of what could not be audited.
+    errors: Vec<String>,
 }
 
 /// One violation. Ordered as in the statuses of constraints.
@@ -162,8 +162,8 @@ pub async fn audit_once<E>(
     };
     drop(progress);
     let (assembly, found) = read;
-    for problem in &found.problems {
-        let _ = writeln!(err, "webtroller audit: {problem}");
+    for error in &found.errors {
+        let _ = writeln!(err, "webtroller audit: {error}");
     }
     // Standard output itself writes line by line.
     let mut out = BufWriter::new(out);
@@ -184,7 +184,7 @@ pub async fn audit_once<E>(
 
 impl Found {
     fn exit_code(&self, assembly: &Assembly) -> u8 {
-        if !self.problems.is_empty() {
+        if !self.errors.is_empty() {
             return INCOMPLETE;
         }
         let denied = |(id, violations): (&ConstraintRef, &Vec<Violation>)| {

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 use constraint_framework::policyset::Compiler;
 use constraint_framework::review::Document;
+use schema_merge::Errors;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
@@ -74,9 +75,9 @@ pub fn expand(
 ) -> u8 {
     match run(args, standard, out, err) {
         Ok(()) => 0,
-        Err(messages) => {
-            for message in messages {
-                let _ = writeln!(err, "webtroller expand: {message}");
+        Err(errors) => {
+            for error in errors {
+                let _ = writeln!(err, "webtroller expand: {error}");
             }
             1
         }
@@ -88,19 +89,19 @@ fn run(
     standard: StandardInput<'_>,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<(), Vec<String>> {
+) -> Result<(), Errors<String>> {
     let input = InputArgs {
         paths: args.paths.clone(),
         filenames: args.filenames.clone(),
         images: args.images.clone(),
         tempdir: args.tempdir.clone(),
     };
-    let mut gathered = gather(&input, standard).map_err(|problems| with_carets(&problems))?;
+    let mut gathered = gather(&input, standard).map_err(with_carets)?;
     gathered.warn("expand", err);
     // Nothing is judged, so that policies need not be complete.
     gathered.manifests.retain(|manifest| !is_policy(&manifest.object));
     let assembly =
-        assemble(&gathered.manifests, Compiler::default()).map_err(|problems| with_carets(&problems))?;
+        assemble(&gathered.manifests, Compiler::default()).map_err(with_carets)?;
     let about = |warning: &&Warning| {
         matches!(warning.topic, Topic::Mutator | Topic::Kind | Topic::Key | Topic::Identity)
     };
@@ -120,7 +121,7 @@ fn run(
             _ => Ok(()),
         },
     };
-    written.map_err(|message| vec![message])
+    written.map_err(|message| vec![message].into())
 }
 
 /// Returns true if an object is a template, a constraint or one of Kubernetes' own policies.

@@ -36,6 +36,9 @@ pub(super) struct ManifestError {
     pub(super) message: String,
 }
 
+/// All errors of what a command reads, in the order of its inputs.
+pub(super) type ManifestErrors = schema_merge::Errors<ManifestError>;
+
 /// The value at a pointer whose names need no escapes, such as `/spec/validations/0/message`: [`Value::pointer`] copies each
 /// name twice to replace escapes, which shows where it is asked for a dozen times for each of many objects.
 pub(super) fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
@@ -93,8 +96,10 @@ impl fmt::Display for ManifestError {
     }
 }
 
+impl std::error::Error for ManifestError {}
+
 impl ManifestError {
-    /// A problem of one manifest.
+    /// An error of one manifest.
     pub(super) fn at(manifest: &Manifest, message: impl Into<String>) -> Self {
         Self { place: Some(Place::of(manifest)), message: message.into() }
     }

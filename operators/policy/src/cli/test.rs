@@ -25,7 +25,7 @@ use super::assemble::{Assembly, Subject, Topic, Warning, assemble_all};
 use super::engine_args::EngineArgs;
 use super::input::{Gathered, InputArgs, StandardInput, gather};
 use super::judge::{JudgeOptions, PlacedViolation, Times, Unplaced, idle, judge, overlooked};
-use super::manifest::ManifestError;
+use super::manifest::ManifestErrors;
 use super::prints::Prints;
 use super::progress::Progress;
 use super::resource::{self, Resources};
@@ -115,12 +115,13 @@ pub enum Format {
 pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let (code, written) = match run(args, standard, out, err) {
         Ok(code) => (code, Ok(())),
-        Err(CommandError::Problems(problems)) => {
-            for problem in &problems {
-                let _ = write!(err, "webtroller test: {problem}\n{}", caret(problem));
+        Err(CommandError::Input(errors)) => {
+            let errors: Vec<_> = errors.into_iter().collect();
+            for error in &errors {
+                let _ = write!(err, "webtroller test: {error}\n{}", caret(error));
             }
             let report = if args.output == Format::Sarif {
-                sarif::render(&[], &problems, None)
+                sarif::render(&[], &errors, None)
             } else {
                 String::new()
             };
@@ -140,7 +141,8 @@ pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
 }
 
 enum CommandError {
-    Problems(Vec<ManifestError>),
+    /// What cannot be used of the inputs.
+    Input(ManifestErrors),
     /// With the exit code that the verdicts lead to.
     Write(u8, io::Error),
 }
@@ -152,13 +154,13 @@ fn run(
     err: &mut dyn Write,
 ) -> Result<u8, CommandError> {
     let started = Instant::now();
-    let mut gathered = gather(&args.input, standard).map_err(CommandError::Problems)?;
+    let mut gathered = gather(&args.input, standard).map_err(CommandError::Input)?;
     args.engine.apply(&mut gathered.manifests);
     let prints = Arc::new(Prints::default());
     let mut manifests = std::mem::take(&mut gathered.manifests);
     let resources =
-        Resources::take(&mut manifests, args.library.as_deref()).map_err(CommandError::Problems)?;
-    let mut assembly = assemble_all(manifests, compiler(args, &prints)).map_err(CommandError::Problems)?;
+        Resources::take(&mut manifests, args.library.as_deref()).map_err(CommandError::Input)?;
+    let mut assembly = assemble_all(manifests, compiler(args, &prints)).map_err(CommandError::Input)?;
     assembly.add(resources);
     let _ = Warning::print(&warnings(args, &gathered, &assembly), "test", args.verbose, err);
     drop(gathered);

@@ -57,7 +57,9 @@ struct Document<'a> {
     constraints: Vec<Constraint<'a>>,
     kinds: usize,
     objects: usize,
-    problems: &'a [String],
+    /// The key stays as programs read it.
+    #[serde(rename = "problems")]
+    errors: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -104,9 +106,9 @@ impl Serialize for Violations<'_> {
 
 fn json(assembly: &Assembly, found: &Found, out: &mut dyn Write) -> io::Result<()> {
     let constraints = assembly.constraints().map(|constraint| Constraint::new(assembly, found, constraint));
-    let Found { kinds, objects, problems, .. } = found;
+    let Found { kinds, objects, errors, .. } = found;
     let document =
-        Document { constraints: constraints.collect(), kinds: *kinds, objects: *objects, problems };
+        Document { constraints: constraints.collect(), kinds: *kinds, objects: *objects, errors };
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
 }
@@ -179,15 +181,15 @@ fn sarif(assembly: &Assembly, found: &Found) -> Log {
             });
         }
     }
-    let failure = |problem: &String| Note {
+    let failure = |error: &String| Note {
         rule: String::new(),
         level: "error",
-        message: problem.clone(),
+        message: error.clone(),
         place: None,
         column: 0,
         about: String::new(),
     };
-    log.failures = found.problems.iter().map(failure).collect();
+    log.failures = found.errors.iter().map(failure).collect();
     log
 }
 

@@ -8,12 +8,12 @@ use crate::cli::snippet::FieldPlaces;
 use super::ManifestError;
 
 /// The errors of a document that no API server would take for an object, each at its field.
-pub(super) fn problems(manifest: &Manifest, places: &FieldPlaces) -> Vec<ManifestError> {
-    let problem = |(pointer, text): (String, String)| ManifestError {
+pub(super) fn object_errors(manifest: &Manifest, places: &FieldPlaces) -> Vec<ManifestError> {
+    let placed = |(pointer, text): (String, String)| ManifestError {
         place: Some(places.of(&pointer, manifest)),
         message: format!("not a Kubernetes object: {text}"),
     };
-    errors(&manifest.object).into_iter().map(problem).collect()
+    errors(&manifest.object).into_iter().map(placed).collect()
 }
 
 /// Returns true for what an API server would take for an object.
