@@ -66,7 +66,7 @@ pub struct MigrateCheckArgs {
     pub paths: Vec<PathBuf>,
     /// Output format of what is found.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: MigrateFormat,
     /// Objects of each kind to judge by the constraints; 0 for none. Of a dump all are judged.
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     pub sample: u32,
@@ -77,7 +77,7 @@ pub struct MigrateCheckArgs {
 
 /// The format of printed diagnostics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum MigrateFormat {
     /// For people.
     #[default]
     Text,
@@ -176,8 +176,8 @@ pub async fn check<E>(
         let _ = writeln!(err, "webtroller migrate check: {error}");
     }
     let text = match args.output {
-        Format::Text => output::text(&report),
-        Format::Json => output::json(&report),
+        MigrateFormat::Text => output::text(&report),
+        MigrateFormat::Json => output::json(&report),
     };
     Ok(match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that has seen enough: what was found stands.

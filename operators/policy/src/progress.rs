@@ -59,12 +59,12 @@ pub struct ProgressArgs {
     pub namespace: Option<String>,
     /// Output format of the tree.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: ProgressFormat,
 }
 
 /// The format of the printed tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ProgressFormat {
     /// For people.
     #[default]
     Text,
@@ -120,8 +120,8 @@ pub async fn explain_progress<E>(
     };
     report.errors.iter().for_each(|error| complain(error));
     let text = match args.output {
-        Format::Text => output::text(&report),
-        Format::Json => output::json(&report),
+        ProgressFormat::Text => output::text(&report),
+        ProgressFormat::Json => output::json(&report),
     };
     Ok(match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that has seen enough: what was found stands.

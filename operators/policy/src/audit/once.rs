@@ -58,7 +58,7 @@ pub struct OnceArgs {
     pub policies: Vec<PathBuf>,
     /// Output format of violations.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: OnceFormat,
     /// Objects per page of a list; 0 for all at once.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     pub chunk_size: u32,
@@ -69,7 +69,7 @@ pub struct OnceArgs {
 
 /// The format of printed violations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OnceFormat {
     /// A line per violation, and the number of each constraint.
     #[default]
     Table,
@@ -168,7 +168,7 @@ pub async fn audit_once<E>(
     // Standard output itself writes line by line.
     let mut out = BufWriter::new(out);
     let written = output::write(args.output, &assembly, &found, &mut out).and_then(|()| out.flush());
-    if args.output == Format::Table {
+    if args.output == OnceFormat::Table {
         let (objects, kinds, elapsed) = (found.objects, found.kinds, started.elapsed());
         let _ = writeln!(err, "{objects} objects of {kinds} kinds in {:.1} s", elapsed.as_secs_f64());
     }

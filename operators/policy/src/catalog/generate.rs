@@ -31,7 +31,8 @@ pub(super) fn catalog(args: &GenerateArgs, now: String) -> Result<Catalog, Error
     let library = args.library_path.join("library");
     if !library.is_dir() {
         let library = library.display();
-        return Err(vec![format!("{library}: not a folder; name the one that holds it with --library-path")].into());
+        let error = format!("{library}: not a folder; name the one that holds it with --library-path");
+        return Err(vec![error].into());
     }
     let mut catalog = Catalog {
         api_version: API_VERSION.to_owned(),

@@ -98,10 +98,7 @@ pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Ass
 ///
 /// # Errors
 /// As [`assemble`].
-pub(super) fn assemble_all(
-    manifests: Vec<Manifest>,
-    compiler: Compiler,
-) -> Result<Assembly, ManifestErrors> {
+pub(super) fn assemble_all(manifests: Vec<Manifest>, compiler: Compiler) -> Result<Assembly, ManifestErrors> {
     let mut draft = policies(&manifests, compiler);
     let expansion = std::mem::take(&mut draft.expansion);
     prepare_all(manifests, &expansion, |prepared| draft.take(prepared));

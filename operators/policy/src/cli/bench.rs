@@ -71,7 +71,7 @@ pub struct BenchArgs {
     pub stats: bool,
     /// Output format of the measurement.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: BenchFormat,
     /// Write the measurement to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -114,7 +114,7 @@ impl Engine {
 
 /// The format of a printed measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum BenchFormat {
     /// For people.
     #[default]
     Table,
@@ -163,8 +163,7 @@ fn run(
     gathered.warn("bench", err);
     let resident = memory::resident();
     let started = Instant::now();
-    let mut assembly =
-        assemble(&gathered.manifests, args.engine.compiler()).map_err(with_carets)?;
+    let mut assembly = assemble(&gathered.manifests, args.engine.compiler()).map_err(with_carets)?;
     let set_up = started.elapsed();
     assembly.subjects.retain(Subject::is_no_policy);
     leave_out_native(&mut assembly, err);
@@ -213,9 +212,9 @@ fn check(assembly: &Assembly) -> Result<(), Errors<String>> {
 
 fn show(args: &BenchArgs, record: &Record, out: &mut dyn Write) -> Result<(), Errors<String>> {
     let text = match args.output {
-        Format::Table => table::record(record),
-        Format::Json => record.to_json(),
-        Format::Yaml => in_yaml(record)?,
+        BenchFormat::Table => table::record(record),
+        BenchFormat::Json => record.to_json(),
+        BenchFormat::Yaml => in_yaml(record)?,
     };
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
@@ -229,8 +228,8 @@ fn write_comparison(
 ) -> Result<(), Errors<String>> {
     let text = table::comparison(comparison);
     written(match args.output {
-        Format::Table => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
-        Format::Json | Format::Yaml => err.write_all(text.as_bytes()),
+        BenchFormat::Table => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+        BenchFormat::Json | BenchFormat::Yaml => err.write_all(text.as_bytes()),
     })
 }
 

@@ -51,12 +51,12 @@ pub struct ExplainArgs {
     pub object: Option<String>,
     /// Output format of explanations.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: ExplainFormat,
 }
 
 /// The format of printed explanations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ExplainFormat {
     /// For people.
     #[default]
     Text,
@@ -92,11 +92,14 @@ pub fn explain(
     }
 }
 
-fn run(args: &ExplainArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<String, Errors<String>> {
+fn run(
+    args: &ExplainArgs,
+    standard: StandardInput<'_>,
+    err: &mut dyn Write,
+) -> Result<String, Errors<String>> {
     let gathered = gather(&args.input, standard).map_err(with_carets)?;
     gathered.warn("explain", err);
-    let assembly =
-        assemble(&gathered.manifests, Compiler::default()).map_err(with_carets)?;
+    let assembly = assemble(&gathered.manifests, Compiler::default()).map_err(with_carets)?;
     let constraints = assembly.constraints.values();
     let constraints: Vec<_> = constraints.filter(|constraint| args.wants_constraint(constraint)).collect();
     let subjects = assembly.subjects.iter().filter(|subject| args.wants_subject(subject));
@@ -110,8 +113,10 @@ fn run(args: &ExplainArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> 
         return Err(vec![args.nothing(&assembly)].into());
     }
     Ok(match args.output {
-        Format::Text => text::render(&explained),
-        Format::Json => format!("{:#}\n", Value::from(explained.iter().map(to_json).collect::<Vec<_>>())),
+        ExplainFormat::Text => text::render(&explained),
+        ExplainFormat::Json => {
+            format!("{:#}\n", Value::from(explained.iter().map(to_json).collect::<Vec<_>>()))
+        }
     })
 }
 

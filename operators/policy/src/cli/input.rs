@@ -31,12 +31,36 @@ pub struct InputArgs {
     pub tempdir: TempDir,
 }
 
+/// The sources of a command whose paths are described where they are: `gator expand` and `gator sync test` have `-n` for what
+/// `gator test` calls `-f`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SourceArgs {
+    /// The same, as gator has it; repeat it for several. Standard input is read as well unless it is a terminal.
+    #[arg(long = "filename", short = 'n', value_name = "PATH")]
+    pub filenames: Vec<PathBuf>,
+    /// An OCI image: REGISTRY/NAME:TAG, REGISTRY/NAME@DIGEST, or a folder with an image layout, and behind a colon the tag
+    /// where it holds several.
+    #[arg(long = "image", short = 'i', value_name = "IMAGE")]
+    pub images: Vec<String>,
+    /// For command lines of gator.
+    #[command(flatten)]
+    pub tempdir: TempDir,
+}
+
 /// A flag of gator that is not needed here.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TempDir {
     /// Without effect: images are read where they are, and nothing is unpacked to a disk.
     #[arg(long, short = 'd', value_name = "FOLDER", hide_short_help = true)]
     pub tempdir: Option<PathBuf>,
+}
+
+impl SourceArgs {
+    /// Returns the inputs with these paths.
+    pub(super) fn with_paths(&self, paths: &[PathBuf]) -> InputArgs {
+        let Self { filenames, images, tempdir } = self.clone();
+        InputArgs { paths: paths.to_vec(), filenames, images, tempdir }
+    }
 }
 
 /// Standard input, and whether it is a terminal.

@@ -49,12 +49,12 @@ pub struct LintArgs {
     pub fix: bool,
     /// Output format of what is found.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: LintFormat,
 }
 
 /// The format of printed lints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum LintFormat {
     /// One a line.
     #[default]
     Text,
@@ -82,11 +82,11 @@ pub fn lint(args: &LintArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
         let _ = write!(err, "webtroller lint: {error}\n{}", caret(error));
     }
     let text = match args.output {
-        Format::Text => lints.iter().map(line).collect(),
+        LintFormat::Text => lints.iter().map(line).collect(),
         // An empty list would say that all is well.
-        Format::Json if !errors.is_empty() => String::new(),
-        Format::Json => format!("{:#}\n", Value::from(lints.iter().map(to_json).collect::<Vec<_>>())),
-        Format::Sarif => to_sarif(&lints, &errors),
+        LintFormat::Json if !errors.is_empty() => String::new(),
+        LintFormat::Json => format!("{:#}\n", Value::from(lints.iter().map(to_json).collect::<Vec<_>>())),
+        LintFormat::Sarif => to_sarif(&lints, &errors),
     };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

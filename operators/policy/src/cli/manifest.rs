@@ -54,16 +54,6 @@ pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     at(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A name as a part of a JSON pointer.
-pub(super) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
-/// The name that a part of a JSON pointer stands for.
-pub(super) fn unescaped(part: &str) -> String {
-    part.replace("~1", "/").replace("~0", "~")
-}
-
 /// The text of a file that was read before, for the lines of messages. `None` for a pipe or a device: it has given what it
 /// had, and another read would wait for more.
 pub(super) fn text_again(path: &Path) -> Option<String> {

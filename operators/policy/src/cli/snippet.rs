@@ -15,11 +15,11 @@ use constraint_framework::api::{ConstraintTemplate, FieldError, RegoSource};
 use constraint_framework::driver::{CompileError, CompileErrors};
 use constraint_framework::policyset::Explanation;
 use go_compat::yaml::{self, ComposeOptions, Kind, Node, Version};
-use schema_merge::Errors;
+use schema_merge::{Errors, MountPath};
 use serde_json::Value;
 
 use super::color::{Color, Stream, paint};
-use super::manifest::{Manifest, ManifestError, ManifestErrors, Place, text, text_again, unescaped};
+use super::manifest::{Manifest, ManifestError, ManifestErrors, Place, text, text_again};
 
 /// The errors of a template's code, one for each cause.
 ///
@@ -91,14 +91,14 @@ fn object_at(node: &Node, line: u64) -> Option<&Node> {
     }
 }
 
-/// The line of the last field of a pointer that is there.
+/// The line of the last field of a pointer that is there; of what is not a pointer, the line of the object.
 fn field_line(object: &Node, pointer: &str) -> u64 {
     let (mut node, mut line) = (object, object.line);
-    for part in pointer.split('/').skip(1) {
-        let part = unescaped(part);
+    let path: MountPath = pointer.parse().unwrap_or_default();
+    for part in path.names() {
         let found = match &node.bare().kind {
             Kind::Mapping(pairs) => {
-                pairs.iter().rfind(|(key, _)| is_key(key, &part)).map(|(key, value)| (value, key.line))
+                pairs.iter().rfind(|(key, _)| is_key(key, part)).map(|(key, value)| (value, key.line))
             }
             Kind::Sequence(items) => part
                 .parse()
@@ -303,8 +303,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.yaml");
         std::fs::write(&file, FILE).unwrap();
-        let error =
-            ManifestError { place: Some(Place { file, line: 7, column: 7 }), message: String::new() };
+        let error = ManifestError { place: Some(Place { file, line: 7, column: 7 }), message: String::new() };
         assert_eq!(caret(&error), "  7 |       x := 1\n    |       ^\n");
     }
 

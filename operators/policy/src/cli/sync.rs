@@ -16,7 +16,7 @@ use serde_json::Value;
 use requirement::{Gvk, Requirement};
 
 use super::assemble::counted;
-use super::input::{InputArgs, StandardInput, TempDir, gather};
+use super::input::{SourceArgs, StandardInput, gather};
 use super::manifest::{Manifest, ManifestError, ManifestErrors, Place};
 use super::snippet::with_carets;
 use super::write_text;
@@ -54,16 +54,9 @@ pub struct SyncTestArgs {
     /// Files or folders with templates, SyncSets, a Config and a GVKManifest.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// The same, as gator has it; repeat it for several. Standard input is read as well unless it is a terminal.
-    #[arg(long = "filename", short = 'n', value_name = "PATH")]
-    pub filenames: Vec<PathBuf>,
-    /// An OCI image: REGISTRY/NAME:TAG, REGISTRY/NAME@DIGEST, or a folder with an image layout, and behind a colon the tag
-    /// where it holds several.
-    #[arg(long = "image", short = 'i', value_name = "IMAGE")]
-    pub images: Vec<String>,
-    /// For command lines of gator.
+    /// The same, and images.
     #[command(flatten)]
-    pub tempdir: TempDir,
+    pub sources: SourceArgs,
     /// Do without a GVKManifest: take every synced kind for one that the cluster has.
     #[arg(long, short = 'f')]
     pub force_omit_gvk_manifest: bool,
@@ -90,17 +83,16 @@ pub fn sync(args: &SyncArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
     }
 }
 
-fn run(args: &SyncTestArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<usize, Errors<String>> {
-    let input = InputArgs {
-        paths: args.paths.clone(),
-        filenames: args.filenames.clone(),
-        images: args.images.clone(),
-        tempdir: args.tempdir.clone(),
-    };
+fn run(
+    args: &SyncTestArgs,
+    standard: StandardInput<'_>,
+    err: &mut dyn Write,
+) -> Result<usize, Errors<String>> {
+    let input = args.sources.with_paths(&args.paths);
     let gathered = gather(&input, standard).map_err(with_carets)?;
     gathered.warn("sync test", err);
-    let resources = Resources::read(&gathered.manifests, args.force_omit_gvk_manifest)
-        .map_err(with_carets)?;
+    let resources =
+        Resources::read(&gathered.manifests, args.force_omit_gvk_manifest).map_err(with_carets)?;
     let missing = resources.missing();
     if missing.is_empty() { Ok(resources.required.len()) } else { Err(missing.into()) }
 }

@@ -150,8 +150,7 @@ impl Reader {
             }
         }
         let name = text(object, "/metadata/name").unwrap_or_default();
-        self.errors
-            .insert(format!("of the Events about {name} not all were read: there may be newer ones"));
+        self.errors.insert(format!("of the Events about {name} not all were read: there may be newer ones"));
         newest
     }
 }

@@ -250,9 +250,6 @@ mod tests {
         }
         // Deeper than serde_json reads, and as deep as reviews do.
         let errors = errors(TEMPLATES_GROUP, "ConstraintTemplate", &nested(200)).await;
-        assert!(
-            matches!(&*errors, [error] if error.starts_with("ConstraintTemplate a: ")),
-            "{errors:?}"
-        );
+        assert!(matches!(&*errors, [error] if error.starts_with("ConstraintTemplate a: ")), "{errors:?}");
     }
 }

@@ -71,7 +71,8 @@ impl Warning {
         }
         for diagnostics in topics.values() {
             // Two lines for two warnings: a count instead of the last one would be no shorter.
-            let shown = if all || diagnostics.len() <= SHOWN.saturating_add(1) { diagnostics.len() } else { SHOWN };
+            let shown =
+                if all || diagnostics.len() <= SHOWN.saturating_add(1) { diagnostics.len() } else { SHOWN };
             for diagnostic in diagnostics.iter().take(shown) {
                 writeln!(err, "webtroller {command}: warning: {diagnostic}")?;
             }

@@ -1,4 +1,7 @@
 //! Two lists of globs, as both targets have them: what is selected, and what is taken out again.
+//!
+//! They are translated here and not by the translator of Rego's `glob.match`: that one has `{a,b}`, which is refused here, and
+//! neither the indexes of Terraform nor a message about what is wrong, so that one translator for both would be more code.
 
 use constraint_framework::api::{FieldError, FieldErrors};
 use constraint_framework::review::Review;

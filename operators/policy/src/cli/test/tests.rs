@@ -493,7 +493,7 @@ impl Write for Closed {
 fn a_reader_that_went_away_does_not_change_the_verdict() {
     let code = |input: &str| {
         let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
-        let args = TestArgs { output: Format::Json, ..TestArgs::default() };
+        let args = TestArgs { output: TestFormat::Json, ..TestArgs::default() };
         let mut err = Vec::new();
         (test(&args, standard, &mut Closed, &mut err), err.len())
     };

@@ -380,7 +380,8 @@ mod tests {
 
     #[test]
     fn an_object_that_stays_unreadable_leaves_the_inventory_once_and_is_news_once() {
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "n"}});
+        let secret =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "n"}});
         let mut kind = Kind::default();
         kind.objects.insert(name("n", "a"), Document::from_value(&secret).unwrap());
         let (stored, is_news) = kind.set_unreadable(name("n", "a"));
@@ -405,7 +406,10 @@ mod tests {
         let read = |kind: &str| KindRead { api_version: None, kind: kind.to_owned() };
         let lacks = |synced: &Synced, kind: &str| synced.lacks(&read(kind)).unwrap_or_default();
         assert_eq!(lacks(&synced, "Secret"), "objects of kind Secret, of which a cannot be read");
-        assert_eq!(lacks(&synced, "Namespace"), "objects of kind Namespace, of which excluded cannot be read");
+        assert_eq!(
+            lacks(&synced, "Namespace"),
+            "objects of kind Namespace, of which excluded cannot be read"
+        );
         let exclude = |namespaces: &[&str]| {
             let entry = json!({"excludedNamespaces": namespaces, "processes": ["sync"]});
             Arc::new(ExcludedNamespaces::from_config(&json!({"spec": {"match": [entry]}})).unwrap())
