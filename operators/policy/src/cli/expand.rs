@@ -1,7 +1,7 @@
 //! `webtroller expand`: prints the objects that workloads among the inputs would create, as `gator expand` does.
 
 use std::cmp::Reverse;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -17,6 +17,7 @@ use super::assemble::{Assembly, Topic, Warning, assemble};
 use super::input::{SourceArgs, StandardInput, gather};
 use super::native::is_native;
 use super::snippet::with_carets;
+use super::write_text;
 use crate::api_version::group;
 use go_compat::sigs_yaml;
 
@@ -103,10 +104,7 @@ fn run(
     let written = match &args.outputfile {
         Some(path) => std::fs::write(path, text)
             .map_err(|error| format!("{}: cannot be written: {error}", path.display())),
-        None => match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write: {error}")),
-            _ => Ok(()),
-        },
+        None => write_text(&text, out),
     };
     written.map_err(|message| vec![message].into())
 }
