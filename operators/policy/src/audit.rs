@@ -34,7 +34,7 @@ use auditor::{Auditor, Watches};
 use buffer::ObjectBuffer;
 use source::IdentitySource;
 
-pub use once::{Format, OnceArgs, audit_once};
+pub use once::{OnceArgs, OnceFormat, audit_once};
 pub use reports::ReportFormat;
 
 /// The Lease of the process that audits.

@@ -103,7 +103,7 @@ pub struct SearchArgs {
     pub bundle: Option<String>,
     /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: PolicyFormat,
 }
 
 /// The command `list`.
@@ -115,7 +115,7 @@ Examples:
 pub struct ListArgs {
     /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: PolicyFormat,
 }
 
 /// The command `install`.
@@ -148,7 +148,7 @@ pub struct InstallArgs {
     pub timeout: Duration,
     /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: PolicyFormat,
 }
 
 /// The command `upgrade`.
@@ -184,7 +184,7 @@ pub struct UpgradeArgs {
     pub timeout: Duration,
     /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: PolicyFormat,
 }
 
 /// The command `remove`.
@@ -208,7 +208,7 @@ pub struct PolicyUninstallArgs {
     pub dry_run: bool,
     /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: PolicyFormat,
 }
 
 /// The command that writes a catalogue.
@@ -258,7 +258,7 @@ pub enum EnforcementAction {
 
 /// The format of printed output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum PolicyFormat {
     /// For people.
     #[default]
     Table,

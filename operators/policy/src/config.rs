@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_of_a_config_are_named_with_their_places() {
+    fn all_errors_of_a_config_are_named_with_their_places() {
         let config = json!({"spec": {
             "sync": {"syncOnly": [{"group": "", "version": "v1", "kind": "Pod"}, {"kind": "Service"}]},
             "match": [{"excludedNamespaces": [1], "processes": ["webhok"]}, {"processes": "sync"}]

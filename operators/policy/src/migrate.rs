@@ -66,7 +66,7 @@ pub struct MigrateCheckArgs {
     pub paths: Vec<PathBuf>,
     /// Output format of what is found.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: MigrateFormat,
     /// Objects of each kind to judge by the constraints; 0 for none. Of a dump all are judged.
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     pub sample: u32,
@@ -77,7 +77,7 @@ pub struct MigrateCheckArgs {
 
 /// The format of printed diagnostics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum MigrateFormat {
     /// For people.
     #[default]
     Text,
@@ -112,7 +112,7 @@ struct Holdings {
     /// Everything of Gatekeeper, the Namespaces, and in a dump all objects.
     entries: Vec<Entry>,
     /// The errors of what could not be read.
-    problems: Vec<String>,
+    errors: Vec<String>,
 }
 
 /// The contents of a report.
@@ -123,7 +123,7 @@ struct Report {
     diagnostics: Vec<Diagnostic>,
     /// Objects that were judged, and their kinds.
     judged: (usize, usize),
-    problems: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl Entry {
@@ -145,7 +145,7 @@ impl Entry {
     }
 
     /// A line for standard error.
-    fn problem(&self, reason: impl std::fmt::Display) -> String {
+    fn error(&self, reason: impl std::fmt::Display) -> String {
         let place = self.place.as_deref().map(|place| format!("{place}: ")).unwrap_or_default();
         match self.name().trim() {
             "" => format!("{place}{reason}"),
@@ -172,12 +172,12 @@ pub async fn check<E>(
         [] => live::check(args, connect().await?, flags).await,
         paths => dump::check(args, paths, flags, standard),
     };
-    for problem in &report.problems {
-        let _ = writeln!(err, "webtroller migrate check: {problem}");
+    for error in &report.errors {
+        let _ = writeln!(err, "webtroller migrate check: {error}");
     }
     let text = match args.output {
-        Format::Text => output::text(&report),
-        Format::Json => output::json(&report),
+        MigrateFormat::Text => output::text(&report),
+        MigrateFormat::Json => output::json(&report),
     };
     Ok(match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that has seen enough: what was found stands.
@@ -192,10 +192,10 @@ pub async fn check<E>(
 impl Report {
     /// Lists what can be reported without judging any object.
     fn of(holdings: Holdings, args: &MigrateCheckArgs, flags: ReadFlags<'_>) -> (Self, Policies, Vec<Entry>) {
-        let Holdings { entries, problems } = holdings;
-        let mut report = Self { problems, ..Self::default() };
-        report.problems.extend(without_template(&entries));
-        report.problems.extend(in_two_versions(&entries));
+        let Holdings { entries, errors } = holdings;
+        let mut report = Self { errors, ..Self::default() };
+        report.errors.extend(without_template(&entries));
+        report.errors.extend(in_two_versions(&entries));
         let policies = Policies::of(&entries, &mut report.diagnostics);
         for entry in &entries {
             others::look(entry, args, flags, &mut report.diagnostics);
@@ -214,7 +214,7 @@ impl Report {
     }
 
     fn exit_code(&self) -> u8 {
-        if !self.problems.is_empty() {
+        if !self.errors.is_empty() {
             return INCOMPLETE;
         }
         let counts = |diagnostic: &Diagnostic| diagnostic.level() != Level::Note;
@@ -233,7 +233,7 @@ fn without_template(entries: &[Entry]) -> Vec<String> {
         entry.text("/spec/group") == CONSTRAINTS_GROUP && !known.contains(entry.text("/spec/names/kind"))
     };
     let definitions = of_group("apiextensions.k8s.io").filter(of_definition);
-    unknown.chain(definitions).map(|entry| entry.problem(reason)).collect()
+    unknown.chain(definitions).map(|entry| entry.error(reason)).collect()
 }
 
 /// Templates and constraints of one name that differ: which one is in force is not known.
@@ -246,5 +246,5 @@ fn in_two_versions(entries: &[Entry]) -> Vec<String> {
             first.entry((entry.text("/kind"), entry.text("/metadata/name"))).or_insert(*entry);
         known.object.get("spec") != entry.object.get("spec")
     });
-    differing.map(|entry| entry.problem("differs from the one of this name before it")).collect()
+    differing.map(|entry| entry.error("differs from the one of this name before it")).collect()
 }

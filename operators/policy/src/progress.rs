@@ -17,6 +17,7 @@ mod reference;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
+use schema_merge::Errors;
 use serde_json::Value;
 
 use crate::api_error::reason;
@@ -58,12 +59,12 @@ pub struct ProgressArgs {
     pub namespace: Option<String>,
     /// Output format of the tree.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: ProgressFormat,
 }
 
 /// The format of the printed tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ProgressFormat {
     /// For people.
     #[default]
     Text,
@@ -75,12 +76,12 @@ pub enum Format {
 struct Report {
     tree: Node,
     /// The errors of what could not be read.
-    problems: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl Report {
     fn is_complete(&self) -> bool {
-        self.problems.is_empty() && !left_out(&self.tree)
+        self.errors.is_empty() && !left_out(&self.tree)
     }
 
     fn exit_code(&self) -> u8 {
@@ -112,15 +113,15 @@ pub async fn explain_progress<E>(
     };
     let report = match report(args, client).await {
         Ok(report) => report,
-        Err(messages) => {
-            messages.iter().for_each(|message| complain(message));
+        Err(errors) => {
+            errors.iter().for_each(|error| complain(error));
             return Ok(UNKNOWN);
         }
     };
-    report.problems.iter().for_each(|problem| complain(problem));
+    report.errors.iter().for_each(|error| complain(error));
     let text = match args.output {
-        Format::Text => output::text(&report),
-        Format::Json => output::json(&report),
+        ProgressFormat::Text => output::text(&report),
+        ProgressFormat::Json => output::json(&report),
     };
     Ok(match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that has seen enough: what was found stands.
@@ -142,7 +143,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && ![".", ".."].contains(&text) && !text.contains(['/', '%', '?', '#'])
 }
 
-async fn report(args: &ProgressArgs, client: kube::Client) -> Result<Report, Vec<String>> {
+async fn report(args: &ProgressArgs, client: kube::Client) -> Result<Report, Errors<String>> {
     let (kind, name) =
         args.object
             .split_once('/')
@@ -155,12 +156,12 @@ async fn report(args: &ProgressArgs, client: kube::Client) -> Result<Report, Vec
     let namespace = args.namespace.clone().unwrap_or_else(|| reader.default_namespace().to_owned());
     let namespace = kind.namespaced.then_some(namespace.as_str());
     let (reader, tree) = Walk::tree(reader, &kind, namespace, name).await;
-    let problems: Vec<_> = reader.problems.into_iter().collect();
+    let errors: Vec<_> = reader.errors.into_iter().collect();
     let Some(mut tree) = tree else {
         let place = namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
         let missing = format!("there is no {} {name}{place}", kind.resource.kind);
-        return Err(if problems.is_empty() { vec![missing] } else { problems });
+        return Err(if errors.is_empty() { vec![missing] } else { errors }.into());
     };
     cause::mark(&mut tree);
-    Ok(Report { tree, problems })
+    Ok(Report { tree, errors })
 }

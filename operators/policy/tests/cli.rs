@@ -232,7 +232,7 @@ fn a_pipe_that_is_named_is_read() {
 
 /// A pipe gives its text once: messages about what is in it must not wait for another one.
 #[test]
-fn mistakes_in_a_pipe_are_reported() {
+fn errors_in_a_pipe_are_reported() {
     let folder = checkout();
     for command in ["test", "lint", "test -o sarif"] {
         let line = format!(

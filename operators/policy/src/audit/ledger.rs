@@ -114,18 +114,22 @@ impl Ledger {
     pub(super) fn kind_listed(&mut self, kind: &Kind) {
         let Some(book) = self.kinds.get_mut(kind) else { return };
         let since = book.asked;
-        (book.listed, book.trouble) = (true, None);
+        (book.listed, book.unavailable) = (true, None);
         self.judged_since(kind, since, &Scope::All);
     }
 
-    /// The kind cannot be listed or watched; `None` when it can again.
-    pub(super) fn set_trouble(&mut self, kind: &Kind, trouble: Option<&str>) {
+    /// The kind cannot be listed or watched, for this reason; `None` when it can again.
+    pub(super) fn set_unavailable(&mut self, kind: &Kind, reason: Option<&str>) {
         let Some(book) = self.kinds.get_mut(kind) else { return };
-        if book.trouble.as_deref() != trouble {
-            book.trouble = trouble.map(Arc::from);
-            let concerned = self.constraints.values_mut().filter(|book| book.definition.kinds.contains(kind));
-            concerned.for_each(|book| book.changed = true);
+        if book.unavailable.as_deref() != reason {
+            book.unavailable = reason.map(Arc::from);
+            self.constraints_changed(kind);
         }
+    }
+
+    fn constraints_changed(&mut self, kind: &Kind) {
+        let concerned = self.constraints.values_mut().filter(|book| book.definition.kinds.contains(kind));
+        concerned.for_each(|book| book.changed = true);
     }
 
     /// Number of objects.

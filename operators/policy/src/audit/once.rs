@@ -58,7 +58,7 @@ pub struct OnceArgs {
     pub policies: Vec<PathBuf>,
     /// Output format of violations.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: OnceFormat,
     /// Objects per page of a list; 0 for all at once.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     pub chunk_size: u32,
@@ -69,7 +69,7 @@ pub struct OnceArgs {
 
 /// The format of printed violations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OnceFormat {
     /// A line per violation, and the number of each constraint.
     #[default]
     Table,
@@ -91,8 +91,8 @@ struct Found {
     violations: BTreeMap<ConstraintRef, Vec<Violation>>,
     objects: usize,
     kinds: usize,
-    /// The objects that could not be audited.
-    problems: Vec<String>,
+    /// The errors of what could not be audited.
+    errors: Vec<String>,
 }
 
 /// One violation. Ordered as in the statuses of constraints.
@@ -162,13 +162,13 @@ pub async fn audit_once<E>(
     };
     drop(progress);
     let (assembly, found) = read;
-    for problem in &found.problems {
-        let _ = writeln!(err, "webtroller audit: {problem}");
+    for error in &found.errors {
+        let _ = writeln!(err, "webtroller audit: {error}");
     }
     // Standard output itself writes line by line.
     let mut out = BufWriter::new(out);
     let written = output::write(args.output, &assembly, &found, &mut out).and_then(|()| out.flush());
-    if args.output == Format::Table {
+    if args.output == OnceFormat::Table {
         let (objects, kinds, elapsed) = (found.objects, found.kinds, started.elapsed());
         let _ = writeln!(err, "{objects} objects of {kinds} kinds in {:.1} s", elapsed.as_secs_f64());
     }
@@ -184,7 +184,7 @@ pub async fn audit_once<E>(
 
 impl Found {
     fn exit_code(&self, assembly: &Assembly) -> u8 {
-        if !self.problems.is_empty() {
+        if !self.errors.is_empty() {
             return INCOMPLETE;
         }
         let denied = |(id, violations): (&ConstraintRef, &Vec<Violation>)| {

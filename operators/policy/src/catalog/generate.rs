@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schema_merge::Errors;
 use serde::Deserialize;
 use serde_json::Value;
 use walkdir::WalkDir;
@@ -26,13 +27,12 @@ struct BundlesFile {
 ///
 /// # Errors
 /// Every file that cannot be read, or that there is no `library`.
-pub(super) fn catalog(args: &GenerateArgs, now: String) -> Result<Catalog, Vec<String>> {
+pub(super) fn catalog(args: &GenerateArgs, now: String) -> Result<Catalog, Errors<String>> {
     let library = args.library_path.join("library");
     if !library.is_dir() {
-        return Err(vec![format!(
-            "{}: not a folder; name the one that holds it with --library-path",
-            library.display()
-        )]);
+        let library = library.display();
+        let error = format!("{library}: not a folder; name the one that holds it with --library-path");
+        return Err(vec![error].into());
     }
     let mut catalog = Catalog {
         api_version: API_VERSION.to_owned(),
@@ -64,7 +64,7 @@ pub(super) fn catalog(args: &GenerateArgs, now: String) -> Result<Catalog, Vec<S
     if let Some(base) = &args.base_url {
         to_urls(&mut catalog, base.trim_end_matches('/'));
     }
-    if errors.is_empty() { Ok(catalog) } else { Err(errors) }
+    if errors.is_empty() { Ok(catalog) } else { Err(errors.into()) }
 }
 
 /// The policies of all templates below a folder, by name.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Format;
+use super::PolicyFormat;
 use super::cluster::Installed;
 use super::model::{API_VERSION, Policy};
 
@@ -65,10 +65,12 @@ pub(super) struct Failed {
 }
 
 impl Outcome {
-    pub(super) fn render(&self, format: Format) -> String {
+    pub(super) fn render(&self, format: PolicyFormat) -> String {
         match format {
-            Format::Json => pretty(&json!({ "apiVersion": API_VERSION, "kind": self.kind, "result": self })),
-            Format::Table => self.lines(),
+            PolicyFormat::Json => {
+                pretty(&json!({ "apiVersion": API_VERSION, "kind": self.kind, "result": self }))
+            }
+            PolicyFormat::Table => self.lines(),
         }
     }
 
@@ -122,8 +124,8 @@ impl Outcome {
     }
 }
 
-pub(super) fn found(policies: &[&Policy], format: Format) -> String {
-    if format == Format::Json {
+pub(super) fn found(policies: &[&Policy], format: PolicyFormat) -> String {
+    if format == PolicyFormat::Json {
         let entry = |policy: &&Policy| {
             json!({
                 "name": policy.name, "version": policy.version,
@@ -150,8 +152,8 @@ pub(super) fn found(policies: &[&Policy], format: Format) -> String {
     table(["NAME", "VERSION", "CATEGORY", "DESCRIPTION"], policies.iter().map(row))
 }
 
-pub(super) fn installed(policies: &[Installed], format: Format) -> String {
-    if format == Format::Json {
+pub(super) fn installed(policies: &[Installed], format: PolicyFormat) -> String {
+    if format == PolicyFormat::Json {
         let entry = |installed: &Installed| {
             let mut entry = json!({ "name": installed.policy, "version": installed.version });
             for (field, value) in [("bundle", &installed.bundle), ("installedAt", &installed.since)] {

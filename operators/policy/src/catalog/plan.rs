@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use constraint_framework::api::{Constraint, ConstraintTemplate};
+use schema_merge::Errors;
 use serde_json::{Map, Value, json};
 
 use super::EnforcementAction;
@@ -41,7 +42,7 @@ pub(super) fn wanted<'a>(
     library: &'a Library,
     policies: &[String],
     bundles: &'a [String],
-) -> Result<Vec<Wanted<'a>>, Vec<String>> {
+) -> Result<Vec<Wanted<'a>>, Errors<String>> {
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     let mut wanted = Vec::new();
@@ -56,7 +57,7 @@ pub(super) fn wanted<'a>(
     }
     let new = policies.iter().filter(|name| seen.insert((*name).clone()));
     wanted.extend(new.map(|name| (name.clone(), None)));
-    if errors.is_empty() { Ok(wanted) } else { Err(errors) }
+    if errors.is_empty() { Ok(wanted) } else { Err(errors.into()) }
 }
 
 /// Reads and checks everything that is wanted. `now` is the time that it is annotated with.
@@ -68,7 +69,7 @@ pub(super) fn steps(
     wanted: &[Wanted<'_>],
     action: Option<EnforcementAction>,
     now: &str,
-) -> Result<Vec<Step>, Vec<String>> {
+) -> Result<Vec<Step>, Errors<String>> {
     let mut errors = Vec::new();
     let mut steps = Vec::new();
     for (name, bundle) in wanted {
@@ -81,7 +82,7 @@ pub(super) fn steps(
             Err(reason) => errors.push(format!("{name}: {reason}")),
         }
     }
-    if errors.is_empty() { Ok(steps) } else { Err(errors) }
+    if errors.is_empty() { Ok(steps) } else { Err(errors.into()) }
 }
 
 fn step(

@@ -1,6 +1,7 @@
 //! The commands.
 
 use go_compat::sigs_yaml;
+use schema_merge::Errors;
 
 use super::cluster::{Cluster, Failure, Installed};
 use super::library::Library;
@@ -18,8 +19,8 @@ impl Report {
         Self { code: DONE, text, messages: Vec::new() }
     }
 
-    fn refused(messages: Vec<String>) -> Self {
-        Self { code: UNUSABLE, text: String::new(), messages }
+    fn refused(errors: impl IntoIterator<Item = String>) -> Self {
+        Self { code: UNUSABLE, text: String::new(), messages: errors.into_iter().collect() }
     }
 
     fn failed(failure: &Failure) -> Self {
@@ -30,7 +31,7 @@ impl Report {
 pub(super) fn search(args: &SearchArgs) -> Report {
     match find(args) {
         Ok(text) => Report::done(text),
-        Err(error) => Report::refused(vec![error]),
+        Err(error) => Report::refused([error]),
     }
 }
 
@@ -55,11 +56,11 @@ pub(super) fn generate(args: &GenerateArgs) -> Report {
     }
 }
 
-fn write_catalog(args: &GenerateArgs) -> Result<String, Vec<String>> {
+fn write_catalog(args: &GenerateArgs) -> Result<String, Errors<String>> {
     let catalog = generator::catalog(args, now())?;
     let errors = if args.validate { catalog.errors() } else { Vec::new() };
     if !errors.is_empty() {
-        return Err(errors);
+        return Err(errors.into());
     }
     let json = serde_json::to_string(&catalog).map_err(|error| vec![error.to_string()])?;
     let text = sigs_yaml::block(&json).map_err(|error| vec![error.to_string()])?;
@@ -70,7 +71,7 @@ fn write_catalog(args: &GenerateArgs) -> Result<String, Vec<String>> {
     Ok(format!("{policies} policies and {bundles} bundles written to {}\n", args.output.display()))
 }
 
-fn steps_to_install(args: &InstallArgs) -> Result<Vec<Step>, Vec<String>> {
+fn steps_to_install(args: &InstallArgs) -> Result<Vec<Step>, Errors<String>> {
     let library = Library::open(&args.catalog.catalog).map_err(|error| vec![error])?;
     let wanted = plan::wanted(&library, &args.policies, &args.bundles)?;
     plan::steps(&library, &wanted, args.enforcement_action, &now())
@@ -162,7 +163,7 @@ fn sorted(
     args: &UpgradeArgs,
     library: &Library,
     installed: &[Installed],
-) -> Result<(Vec<Installed>, Outcome), Vec<String>> {
+) -> Result<(Vec<Installed>, Outcome), Errors<String>> {
     let mut outcome = Outcome { kind: "UpgradeResult", dry_run: args.dry_run, ..Outcome::default() };
     let mut names: Vec<_> =
         plan::wanted(library, &args.policies, &args.bundles)?.into_iter().map(|(name, _)| name).collect();
@@ -189,7 +190,7 @@ fn sorted(
 pub(super) async fn upgrade(args: &UpgradeArgs, client: kube::Client) -> Report {
     let library = match Library::open(&args.catalog.catalog) {
         Ok(library) => library,
-        Err(error) => return Report::refused(vec![error]),
+        Err(error) => return Report::refused([error]),
     };
     let cluster = Cluster::new(client);
     let installed = match cluster.installed().await {
@@ -264,7 +265,7 @@ pub(super) async fn uninstall(args: &PolicyUninstallArgs, client: kube::Client) 
 }
 
 /// A catalogue is needed for bundles only.
-fn names_to_remove(args: &PolicyUninstallArgs) -> Result<Vec<String>, Vec<String>> {
+fn names_to_remove(args: &PolicyUninstallArgs) -> Result<Vec<String>, Errors<String>> {
     if args.bundles.is_empty() {
         return Ok(args.policies.clone());
     }

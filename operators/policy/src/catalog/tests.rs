@@ -133,7 +133,7 @@ fn a_library_becomes_a_catalogue() {
 }
 
 #[test]
-fn mistakes_are_all_named_and_nothing_is_written() {
+fn errors_are_all_named_and_nothing_is_written() {
     let folder = library();
     write(
         folder.path(),

@@ -26,7 +26,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::Value;
 
 use super::enforcement::with_known_action;
-use super::manifest::{Manifest, ManifestError, text};
+use super::manifest::{Manifest, ManifestError, ManifestErrors, text};
 use super::mutator;
 use super::native::{NativePolicies, ReadPolicies};
 use super::resource::Resources;
@@ -86,7 +86,7 @@ impl Assembly {
 ///
 /// # Errors
 /// Everything that cannot be used. Nothing is judged then: a policy that is missing would refuse nothing.
-pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Assembly, Vec<ManifestError>> {
+pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Assembly, ManifestErrors> {
     let mut draft = policies(manifests, compiler);
     let prepared: Vec<_> =
         manifests.iter().filter_map(|manifest| prepare(manifest, &draft.expansion)).collect();
@@ -98,10 +98,7 @@ pub(super) fn assemble(manifests: &[Manifest], compiler: Compiler) -> Result<Ass
 ///
 /// # Errors
 /// As [`assemble`].
-pub(super) fn assemble_all(
-    manifests: Vec<Manifest>,
-    compiler: Compiler,
-) -> Result<Assembly, Vec<ManifestError>> {
+pub(super) fn assemble_all(manifests: Vec<Manifest>, compiler: Compiler) -> Result<Assembly, ManifestErrors> {
     let mut draft = policies(&manifests, compiler);
     let expansion = std::mem::take(&mut draft.expansion);
     prepare_all(manifests, &expansion, |prepared| draft.take(prepared));
@@ -132,7 +129,7 @@ fn compiled(manifests: &[Manifest], compiler: Compiler) -> Draft {
     let is_own = |manifest: &&&Manifest| kinds::is_of_gatekeeper(group(&manifest.object));
     let own: Vec<_> = sound.par_iter().filter(is_own).copied().collect();
     let places = snippet::FieldPlaces::default();
-    draft.problems.extend(refused.into_iter().flat_map(|manifest| shape::problems(manifest, &places)));
+    draft.errors.extend(refused.into_iter().flat_map(|manifest| shape::object_errors(manifest, &places)));
     let of_group = |wanted| own.iter().copied().filter(move |manifest| group(&manifest.object) == wanted);
     let of_kind =
         |group, kind| of_group(group).filter(move |manifest| text(&manifest.object, "/kind") == kind);
@@ -163,7 +160,7 @@ struct Draft {
     expansion: ExpansionTemplates,
     native: NativePolicies,
     subjects: Vec<Subject>,
-    problems: Vec<ManifestError>,
+    errors: Vec<ManifestError>,
     warnings: Vec<Warning>,
 }
 
@@ -180,9 +177,9 @@ impl Draft {
         let template = match ConstraintTemplate::from_value(&manifest.object) {
             Ok(template) => template,
             Err(errors) => {
-                // Its constraints have no other mistake.
+                // Its constraints have no other error.
                 self.refused.insert(text(&manifest.object, "/spec/crd/spec/names/kind").to_owned());
-                return self.problems.extend(snippet::field_problems(errors.iter(), manifest));
+                return self.errors.extend(snippet::field_errors(errors.iter(), manifest));
             }
         };
         let compiled = self.builder.0.compiler().compile(&template);
@@ -203,25 +200,25 @@ impl Draft {
                 self.builder.0.install(compiled);
             }
             Err(IngestError::Compile(errors)) => {
-                self.problems.extend(snippet::problems(&errors, manifest));
+                self.errors.extend(snippet::code_errors(&errors, manifest));
             }
-            Err(error) => self.problems.extend(refused(&error, manifest)),
+            Err(error) => self.errors.extend(refused(&error, manifest)),
         }
     }
 
     fn put_constraint(&mut self, manifest: &Manifest) {
         let constraint = match Constraint::from_value(&manifest.object) {
             Ok(constraint) => constraint,
-            Err(errors) => return self.problems.extend(snippet::field_problems(errors.iter(), manifest)),
+            Err(errors) => return self.errors.extend(snippet::field_errors(errors.iter(), manifest)),
         };
         let (constraint, warning) = with_known_action(constraint);
         self.warnings.extend(warning.map(|text| Warning::new(Topic::Action, manifest, text)));
         if let Err(error) = self.builder.0.put_constraint(constraint.clone()) {
             if self.refused.contains(&constraint.id.kind) {
-                // Its template's mistake is reported already.
+                // Its template's error is reported already.
                 return;
             }
-            return self.problems.extend(refused(&error, manifest));
+            return self.errors.extend(refused(&error, manifest));
         }
         let (crd, description) = self.templates.get(&constraint.id.kind).cloned().unwrap_or_default();
         let completed = completed(&manifest.object, &crd);
@@ -231,7 +228,7 @@ impl Draft {
 
     fn take_native(&mut self, read: ReadPolicies) {
         self.native = read.policies;
-        self.problems.extend(read.problems);
+        self.errors.extend(read.errors);
         self.warnings.extend(read.warnings);
         let constraints = read.constraints.into_iter();
         self.constraints.extend(constraints.map(|loaded| (loaded.constraint.id.clone(), loaded)));
@@ -245,7 +242,7 @@ impl Draft {
             self.warnings.push(Warning::new(Topic::Mutator, manifest, text));
         }
         let refused = |error: &FieldError| ManifestError::at(manifest, format!("invalid {kind}: {error}"));
-        self.problems.extend(errors.iter().map(refused));
+        self.errors.extend(errors.iter().map(refused));
     }
 
     fn expand_with<'a>(&mut self, manifests: impl Iterator<Item = &'a Manifest>) {
@@ -258,15 +255,15 @@ impl Draft {
                     templates.push(template);
                 }
                 Err(errors) => {
-                    self.problems
+                    self.errors
                         .push(ManifestError::at(manifest, format!("invalid ExpansionTemplate: {errors}")));
                 }
             }
         }
         self.expansion = ExpansionTemplates::new(templates);
         let cyclic = self.expansion.cyclic().filter_map(|name| places.get(name));
-        let problem = |manifest: &&Manifest| ManifestError::at(manifest, "template forms expansion cycle");
-        self.problems.extend(cyclic.map(problem));
+        let refused = |manifest: &&Manifest| ManifestError::at(manifest, "template forms expansion cycle");
+        self.errors.extend(cyclic.map(refused));
     }
 
     /// Takes an object into the inventory and among those to judge.
@@ -278,17 +275,17 @@ impl Draft {
                 let put = object.map(|object| self.builder.0.put_object(&AdmissionTarget, object.clone()));
                 if let Some(Err(error)) = put {
                     let (place, message) = (Some(subject.place.clone()), error.to_string());
-                    self.problems.push(ManifestError { place, message });
+                    self.errors.push(ManifestError { place, message });
                 }
                 self.subjects.push(subject);
             }
-            Err(problem) => self.problems.push(problem),
+            Err(error) => self.errors.push(error),
         }
     }
 
-    fn finish(self) -> Result<Assembly, Vec<ManifestError>> {
-        if !self.problems.is_empty() {
-            return Err(self.problems);
+    fn finish(self) -> Result<Assembly, ManifestErrors> {
+        if !self.errors.is_empty() {
+            return Err(self.errors.into());
         }
         Ok(Assembly {
             policies: self.builder.0.build(),
@@ -307,7 +304,7 @@ impl Draft {
 fn refused(error: &IngestError, manifest: &Manifest) -> Vec<ManifestError> {
     match error {
         IngestError::Invalid(errors) | IngestError::Crd(errors) => {
-            snippet::field_problems(errors.iter(), manifest)
+            snippet::field_errors(errors.iter(), manifest)
         }
         error => vec![ManifestError::at(manifest, error.to_string())],
     }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use constraint_framework::policyset::Compiler;
+use schema_merge::Errors;
 
 use compare::{Comparison, Tolerance, compare};
 use measure::{Plan, measure};
@@ -70,7 +71,7 @@ pub struct BenchArgs {
     pub stats: bool,
     /// Output format of the measurement.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: BenchFormat,
     /// Write the measurement to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -113,7 +114,7 @@ impl Engine {
 
 /// The format of a printed measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum BenchFormat {
     /// For people.
     #[default]
     Table,
@@ -141,9 +142,9 @@ fn percent(text: &str) -> Result<f64, String> {
 pub fn bench(args: &BenchArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     match run(args, standard, out, err) {
         Ok(code) => code,
-        Err(messages) => {
-            for message in messages {
-                let _ = writeln!(err, "webtroller bench: {message}");
+        Err(errors) => {
+            for error in errors {
+                let _ = writeln!(err, "webtroller bench: {error}");
             }
             SLOW
         }
@@ -155,15 +156,14 @@ fn run(
     standard: StandardInput<'_>,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<u8, Vec<String>> {
+) -> Result<u8, Errors<String>> {
     // Read before anything is measured: a misspelt name is reported at once and not after ten minutes.
     let earlier = args.compare.as_deref().map(read).transpose()?;
-    let gathered = gather(&args.input, standard).map_err(|problems| with_carets(&problems))?;
+    let gathered = gather(&args.input, standard).map_err(with_carets)?;
     gathered.warn("bench", err);
     let resident = memory::resident();
     let started = Instant::now();
-    let mut assembly =
-        assemble(&gathered.manifests, args.engine.compiler()).map_err(|problems| with_carets(&problems))?;
+    let mut assembly = assemble(&gathered.manifests, args.engine.compiler()).map_err(with_carets)?;
     let set_up = started.elapsed();
     assembly.subjects.retain(Subject::is_no_policy);
     leave_out_native(&mut assembly, err);
@@ -199,7 +199,7 @@ fn leave_out_native(assembly: &mut Assembly, err: &mut dyn Write) {
     }
 }
 
-fn check(assembly: &Assembly) -> Result<(), Vec<String>> {
+fn check(assembly: &Assembly) -> Result<(), Errors<String>> {
     let mut missing = Vec::new();
     if assembly.constraints.is_empty() {
         missing.push("there is no constraint among the inputs".to_owned());
@@ -207,14 +207,14 @@ fn check(assembly: &Assembly) -> Result<(), Vec<String>> {
     if assembly.subjects.is_empty() {
         missing.push("there is no object to review among the inputs".to_owned());
     }
-    if missing.is_empty() { Ok(()) } else { Err(missing) }
+    if missing.is_empty() { Ok(()) } else { Err(missing.into()) }
 }
 
-fn show(args: &BenchArgs, record: &Record, out: &mut dyn Write) -> Result<(), Vec<String>> {
+fn show(args: &BenchArgs, record: &Record, out: &mut dyn Write) -> Result<(), Errors<String>> {
     let text = match args.output {
-        Format::Table => table::record(record),
-        Format::Json => record.to_json(),
-        Format::Yaml => in_yaml(record)?,
+        BenchFormat::Table => table::record(record),
+        BenchFormat::Json => record.to_json(),
+        BenchFormat::Yaml => in_yaml(record)?,
     };
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
@@ -225,27 +225,29 @@ fn write_comparison(
     comparison: &Comparison,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<(), Vec<String>> {
+) -> Result<(), Errors<String>> {
     let text = table::comparison(comparison);
     written(match args.output {
-        Format::Table => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
-        Format::Json | Format::Yaml => err.write_all(text.as_bytes()),
+        BenchFormat::Table => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+        BenchFormat::Json | BenchFormat::Yaml => err.write_all(text.as_bytes()),
     })
 }
 
 /// A reader that has seen enough is not a failure.
-fn written(outcome: io::Result<()>) -> Result<(), Vec<String>> {
+fn written(outcome: io::Result<()>) -> Result<(), Errors<String>> {
     match outcome {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(vec![format!("cannot write: {error}")])
+            Err(vec![format!("cannot write: {error}")].into())
         }
         _ => Ok(()),
     }
 }
 
 /// JSON is YAML, so that one reader does for both.
-fn read(path: &Path) -> Result<Record, Vec<String>> {
-    let refused = |error: String| vec![format!("{}: is not a saved measurement: {error}", path.display())];
+fn read(path: &Path) -> Result<Record, Errors<String>> {
+    let refused = |error: String| {
+        Errors::from(vec![format!("{}: is not a saved measurement: {error}", path.display())])
+    };
     let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
     if !is_yaml(path) {
         return Record::from_json(&text).map_err(refused);
@@ -255,14 +257,14 @@ fn read(path: &Path) -> Result<Record, Vec<String>> {
     Record::from_json(&value.to_string()).map_err(refused)
 }
 
-fn save(path: &Path, record: &Record) -> Result<(), Vec<String>> {
+fn save(path: &Path, record: &Record) -> Result<(), Errors<String>> {
     let text = if is_yaml(path) { in_yaml(record)? } else { record.to_json() };
     std::fs::write(path, text)
-        .map_err(|error| vec![format!("{}: cannot be written: {error}", path.display())])
+        .map_err(|error| vec![format!("{}: cannot be written: {error}", path.display())].into())
 }
 
-fn in_yaml(record: &Record) -> Result<String, Vec<String>> {
-    sigs_yaml::block(&record.to_json()).map_err(|error| vec![error.to_string()])
+fn in_yaml(record: &Record) -> Result<String, Errors<String>> {
+    sigs_yaml::block(&record.to_json()).map_err(|error| vec![error.to_string()].into())
 }
 
 #[cfg(test)]

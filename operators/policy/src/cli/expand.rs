@@ -1,21 +1,23 @@
 //! `webtroller expand`: prints the objects that workloads among the inputs would create, as `gator expand` does.
 
 use std::cmp::Reverse;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 use constraint_framework::policyset::Compiler;
 use constraint_framework::review::Document;
+use schema_merge::Errors;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
 
 use super::assemble::{Assembly, Topic, Warning, assemble};
-use super::input::{InputArgs, StandardInput, TempDir, gather};
+use super::input::{SourceArgs, StandardInput, gather};
 use super::native::is_native;
 use super::snippet::with_carets;
+use super::write_text;
 use crate::api_version::group;
 use go_compat::sigs_yaml;
 
@@ -37,19 +39,12 @@ pub struct ExpandArgs {
     /// Files or folders with ExpansionTemplates and generators.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// The same, as gator has it; repeat it for several. Standard input is read as well unless it is a terminal.
-    #[arg(long = "filename", short = 'n', value_name = "PATH")]
-    pub filenames: Vec<PathBuf>,
-    /// An OCI image: REGISTRY/NAME:TAG, REGISTRY/NAME@DIGEST, or a folder with an image layout, and behind a colon the tag
-    /// where it holds several.
-    #[arg(long = "image", short = 'i', value_name = "IMAGE")]
-    pub images: Vec<String>,
-    /// For command lines of gator.
+    /// The same, and images.
     #[command(flatten)]
-    pub tempdir: TempDir,
+    pub sources: SourceArgs,
     /// Output format of the objects.
     #[arg(long, short = 'f', value_enum, default_value_t, ignore_case = true)]
-    pub format: Format,
+    pub format: ExpandFormat,
     /// Write the objects to this file, in place of what it holds.
     #[arg(long, short = 'o', value_name = "FILE")]
     pub outputfile: Option<PathBuf>,
@@ -57,7 +52,7 @@ pub struct ExpandArgs {
 
 /// The format of printed objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ExpandFormat {
     /// YAML documents.
     #[default]
     Yaml,
@@ -74,9 +69,9 @@ pub fn expand(
 ) -> u8 {
     match run(args, standard, out, err) {
         Ok(()) => 0,
-        Err(messages) => {
-            for message in messages {
-                let _ = writeln!(err, "webtroller expand: {message}");
+        Err(errors) => {
+            for error in errors {
+                let _ = writeln!(err, "webtroller expand: {error}");
             }
             1
         }
@@ -88,19 +83,13 @@ fn run(
     standard: StandardInput<'_>,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<(), Vec<String>> {
-    let input = InputArgs {
-        paths: args.paths.clone(),
-        filenames: args.filenames.clone(),
-        images: args.images.clone(),
-        tempdir: args.tempdir.clone(),
-    };
-    let mut gathered = gather(&input, standard).map_err(|problems| with_carets(&problems))?;
+) -> Result<(), Errors<String>> {
+    let input = args.sources.with_paths(&args.paths);
+    let mut gathered = gather(&input, standard).map_err(with_carets)?;
     gathered.warn("expand", err);
     // Nothing is judged, so that policies need not be complete.
     gathered.manifests.retain(|manifest| !is_policy(&manifest.object));
-    let assembly =
-        assemble(&gathered.manifests, Compiler::default()).map_err(|problems| with_carets(&problems))?;
+    let assembly = assemble(&gathered.manifests, Compiler::default()).map_err(with_carets)?;
     let about = |warning: &&Warning| {
         matches!(warning.topic, Topic::Mutator | Topic::Kind | Topic::Key | Topic::Identity)
     };
@@ -115,12 +104,9 @@ fn run(
     let written = match &args.outputfile {
         Some(path) => std::fs::write(path, text)
             .map_err(|error| format!("{}: cannot be written: {error}", path.display())),
-        None => match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write: {error}")),
-            _ => Ok(()),
-        },
+        None => write_text(&text, out),
     };
-    written.map_err(|message| vec![message])
+    written.map_err(|message| vec![message].into())
 }
 
 /// Returns true if an object is a template, a constraint or one of Kubernetes' own policies.
@@ -129,7 +115,7 @@ pub(super) fn is_policy(object: &Value) -> bool {
 }
 
 /// Gatekeeper's order: descending by name, version and kind, so that it does not depend on the order of the inputs.
-fn render(assembly: &Assembly, format: Format) -> String {
+fn render(assembly: &Assembly, format: ExpandFormat) -> String {
     let resultants = assembly.subjects.iter().flat_map(|subject| &subject.resultants);
     let mut objects: Vec<_> = resultants.map(|resultant| &resultant.object).collect();
     objects
@@ -138,10 +124,10 @@ fn render(assembly: &Assembly, format: Format) -> String {
     texts.join("---\n")
 }
 
-fn text(object: &Document, format: Format) -> String {
+fn text(object: &Document, format: ExpandFormat) -> String {
     // What is generated is made of a JSON value, so it is one.
     let json = object.json().unwrap_or(&Value::Null);
-    if format == Format::Yaml {
+    if format == ExpandFormat::Yaml {
         return sigs_yaml::block(&json.to_string()).unwrap_or_default();
     }
     let mut bytes = Vec::new();
@@ -180,15 +166,8 @@ metadata: {name: Night, namespace: shop}
 spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}}
 "#;
 
-    fn run(input: &str, format: Format) -> (u8, String, String) {
-        let args = ExpandArgs {
-            paths: Vec::new(),
-            filenames: Vec::new(),
-            images: Vec::new(),
-            tempdir: TempDir::default(),
-            format,
-            outputfile: None,
-        };
+    fn run(input: &str, format: ExpandFormat) -> (u8, String, String) {
+        let args = ExpandArgs { paths: Vec::new(), sources: SourceArgs::default(), format, outputfile: None };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
         let code = expand(&args, standard, &mut out, &mut err);
@@ -197,28 +176,29 @@ spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b}]}
 
     #[test]
     fn what_is_generated_generates_in_turn() {
-        let (code, out, err) = run(INPUT, Format::Yaml);
+        let (code, out, err) = run(INPUT, ExpandFormat::Yaml);
         assert_eq!((code, err.as_str()), (0, ""));
         let documents = sigs_yaml::documents(&out).unwrap();
         let names: Vec<_> =
             documents.iter().map(|document| document.value["metadata"]["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["night-job", "night-job-pod"]);
         assert_eq!(documents[1].value["metadata"]["ownerReferences"][0]["kind"], "Job");
-        let (_, json, _) = run(INPUT, Format::Json);
+        let (_, json, _) = run(INPUT, ExpandFormat::Json);
         let first: serde_json::Value = serde_json::from_str(json.split("---\n").next().unwrap()).unwrap();
         assert_eq!(first, documents[0].value);
     }
 
     #[test]
     fn nothing_generated_is_no_silent_success() {
-        let (code, out, err) = run(&INPUT.replace("kinds: [CronJob]", "kinds: [Cronjob]"), Format::Yaml);
+        let (code, out, err) =
+            run(&INPUT.replace("kinds: [CronJob]", "kinds: [Cronjob]"), ExpandFormat::Yaml);
         assert_eq!((code, out.as_str()), (0, ""));
         assert!(err.starts_with("webtroller expand: warning: nothing is generated: "), "{err}");
     }
 
     #[test]
     fn what_cannot_be_expanded_is_an_error() {
-        let (code, _, err) = run(&INPUT.replace("jobTemplate: {", "other: {"), Format::Yaml);
+        let (code, _, err) = run(&INPUT.replace("jobTemplate: {", "other: {"), ExpandFormat::Yaml);
         assert_eq!(code, 1);
         assert!(
             err.contains(
@@ -227,20 +207,21 @@ spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b}]}
             "{err}"
         );
         let cycle = INPUT.replace("kind: Pod}", "kind: CronJob}").replace("group: \"\"", "group: batch");
-        let (code, _, err) = run(&cycle, Format::Yaml);
+        let (code, _, err) = run(&cycle, ExpandFormat::Yaml);
         assert_eq!((code, err.matches("template forms expansion cycle").count()), (1, 2), "{err}");
     }
 
     #[test]
     fn mutators_are_checked_and_said_to_have_no_effect() {
         let mutator = "---\napiVersion: mutations.gatekeeper.sh/v1\nkind: Assign\nmetadata: {name: m}\nspec:\n  applyTo: [{groups: [\"\"], versions: [v1], kinds: [Pod]}]\n  location: spec.x\n  parameters: {assign: {value: 1}}\n";
-        let (code, out, err) = run(&format!("{INPUT}{mutator}"), Format::Yaml);
-        assert_eq!((code, out), (0, run(INPUT, Format::Yaml).1));
+        let (code, out, err) = run(&format!("{INPUT}{mutator}"), ExpandFormat::Yaml);
+        assert_eq!((code, out), (0, run(INPUT, ExpandFormat::Yaml).1));
         assert!(
             err.contains("this Assign has no effect: mutators are checked here, and not applied yet"),
             "{err}"
         );
-        let (code, _, err) = run(&format!("{INPUT}{}", mutator.replace("spec.x", "spec..x")), Format::Yaml);
+        let (code, _, err) =
+            run(&format!("{INPUT}{}", mutator.replace("spec.x", "spec..x")), ExpandFormat::Yaml);
         assert!(
             code == 1 && err.contains("invalid Assign: /spec/location: expected a field name, found ."),
             "{err}"

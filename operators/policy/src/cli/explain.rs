@@ -12,6 +12,7 @@ use constraint_framework::api::ConstraintTemplate;
 use constraint_framework::driver::{BodyKind, BodyTrace, ExpressionOutcome};
 use constraint_framework::policyset::{Compiler, Explanation};
 use constraint_framework::review::{Document, ReviewSource};
+use schema_merge::Errors;
 use serde_json::{Value, json};
 
 use super::assemble::{Assembly, LoadedConstraint, Subject, assemble};
@@ -50,12 +51,12 @@ pub struct ExplainArgs {
     pub object: Option<String>,
     /// Output format of explanations.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: ExplainFormat,
 }
 
 /// The format of printed explanations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ExplainFormat {
     /// For people.
     #[default]
     Text,
@@ -80,22 +81,25 @@ pub fn explain(
     err: &mut dyn Write,
 ) -> u8 {
     let explained = run(args, standard, err);
-    match explained.and_then(|text| write_text(&text, out).map_err(|message| vec![message])) {
+    match explained.and_then(|text| write_text(&text, out).map_err(|message| vec![message].into())) {
         Ok(()) => 0,
-        Err(messages) => {
-            for message in messages {
-                let _ = writeln!(err, "webtroller explain: {message}");
+        Err(errors) => {
+            for error in errors {
+                let _ = writeln!(err, "webtroller explain: {error}");
             }
             1
         }
     }
 }
 
-fn run(args: &ExplainArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<String, Vec<String>> {
-    let gathered = gather(&args.input, standard).map_err(|problems| with_carets(&problems))?;
+fn run(
+    args: &ExplainArgs,
+    standard: StandardInput<'_>,
+    err: &mut dyn Write,
+) -> Result<String, Errors<String>> {
+    let gathered = gather(&args.input, standard).map_err(with_carets)?;
     gathered.warn("explain", err);
-    let assembly =
-        assemble(&gathered.manifests, Compiler::default()).map_err(|problems| with_carets(&problems))?;
+    let assembly = assemble(&gathered.manifests, Compiler::default()).map_err(with_carets)?;
     let constraints = assembly.constraints.values();
     let constraints: Vec<_> = constraints.filter(|constraint| args.wants_constraint(constraint)).collect();
     let subjects = assembly.subjects.iter().filter(|subject| args.wants_subject(subject));
@@ -106,11 +110,13 @@ fn run(args: &ExplainArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> 
         }
     }
     if explained.is_empty() {
-        return Err(vec![args.nothing(&assembly)]);
+        return Err(vec![args.nothing(&assembly)].into());
     }
     Ok(match args.output {
-        Format::Text => text::render(&explained),
-        Format::Json => format!("{:#}\n", Value::from(explained.iter().map(to_json).collect::<Vec<_>>())),
+        ExplainFormat::Text => text::render(&explained),
+        ExplainFormat::Json => {
+            format!("{:#}\n", Value::from(explained.iter().map(to_json).collect::<Vec<_>>()))
+        }
     })
 }
 

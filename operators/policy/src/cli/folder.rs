@@ -46,8 +46,8 @@ pub struct Reading {
     pub templates: usize,
     /// Number of constraints found.
     pub constraints: usize,
-    /// The problems of what could not be used, for people to read; each names its file.
-    pub problems: Vec<String>,
+    /// The errors of what could not be used, for people to read; each names its file.
+    pub errors: Vec<String>,
     /// The manifests to judge.
     pub reviews: Vec<Manifest>,
 }
@@ -66,9 +66,9 @@ impl PolicyFolder {
     pub fn read(&mut self) -> Reading {
         let Loaded { manifests, errors, skipped } = load(&self.root);
         let unreadable = !errors.is_empty();
-        let mut problems: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        let mut errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
         let surprising = skipped.iter().filter(|entry| entry.reason.is_surprising());
-        problems.extend(surprising.map(ToString::to_string));
+        errors.extend(surprising.map(ToString::to_string));
         let mut seen = Known::default();
         let mut reviews = Vec::new();
         for manifest in order(manifests) {
@@ -82,11 +82,11 @@ impl PolicyFolder {
                 Place::Constraint => self.put_constraint(&manifest.object, &mut seen),
                 Place::Elsewhere => Ok(()),
             };
-            problems.extend(outcome.err().map(|error| format!("{}: {error}", manifest.path.display())));
+            errors.extend(outcome.err().map(|error| format!("{}: {error}", manifest.path.display())));
         }
         let (templates, constraints) = (seen.templates.len(), seen.constraints.len());
         self.forget(seen, unreadable);
-        Reading { policies: self.policies.build(), templates, constraints, problems, reviews }
+        Reading { policies: self.policies.build(), templates, constraints, errors, reviews }
     }
 
     fn place(&self, manifest: &Manifest) -> Place {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::assemble::{Topic, Warning};
 use super::image::load_image;
 use super::load::{Skipped, load, load_reader};
-use super::manifest::{Manifest, ManifestError};
+use super::manifest::{Manifest, ManifestError, ManifestErrors};
 
 /// The name of standard input in places and messages.
 pub(super) const STANDARD_INPUT: &str = "<stdin>";
@@ -31,12 +31,36 @@ pub struct InputArgs {
     pub tempdir: TempDir,
 }
 
+/// The sources of a command whose paths are described where they are: `gator expand` and `gator sync test` have `-n` for what
+/// `gator test` calls `-f`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SourceArgs {
+    /// The same, as gator has it; repeat it for several. Standard input is read as well unless it is a terminal.
+    #[arg(long = "filename", short = 'n', value_name = "PATH")]
+    pub filenames: Vec<PathBuf>,
+    /// An OCI image: REGISTRY/NAME:TAG, REGISTRY/NAME@DIGEST, or a folder with an image layout, and behind a colon the tag
+    /// where it holds several.
+    #[arg(long = "image", short = 'i', value_name = "IMAGE")]
+    pub images: Vec<String>,
+    /// For command lines of gator.
+    #[command(flatten)]
+    pub tempdir: TempDir,
+}
+
 /// A flag of gator that is not needed here.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TempDir {
     /// Without effect: images are read where they are, and nothing is unpacked to a disk.
     #[arg(long, short = 'd', value_name = "FOLDER", hide_short_help = true)]
     pub tempdir: Option<PathBuf>,
+}
+
+impl SourceArgs {
+    /// Returns the inputs with these paths.
+    pub(super) fn with_paths(&self, paths: &[PathBuf]) -> InputArgs {
+        let Self { filenames, images, tempdir } = self.clone();
+        InputArgs { paths: paths.to_vec(), filenames, images, tempdir }
+    }
 }
 
 /// Standard input, and whether it is a terminal.
@@ -77,7 +101,7 @@ impl Gathered {
 ///
 /// # Errors
 /// All of them: every file that cannot be read, or that there is nothing at all.
-pub(super) fn gather(args: &InputArgs, standard: StandardInput<'_>) -> Result<Gathered, Vec<ManifestError>> {
+pub(super) fn gather(args: &InputArgs, standard: StandardInput<'_>) -> Result<Gathered, ManifestErrors> {
     let mut errors: Vec<ManifestError> = Vec::new();
     let mut gathered = Gathered::default();
     for image in &args.images {
@@ -116,7 +140,7 @@ pub(super) fn gather(args: &InputArgs, standard: StandardInput<'_>) -> Result<Ga
         }
         errors.push(unplaced(&format!("no input: {}", gathered.empty.join("; "))));
     }
-    if errors.is_empty() { Ok(gathered) } else { Err(errors) }
+    if errors.is_empty() { Ok(gathered) } else { Err(errors.into()) }
 }
 
 fn unplaced(error: &dyn fmt::Display) -> ManifestError {
@@ -127,7 +151,7 @@ fn unplaced(error: &dyn fmt::Display) -> ManifestError {
 mod tests {
     use super::*;
 
-    fn gathered(paths: &[&Path], input: &str) -> Result<Gathered, Vec<ManifestError>> {
+    fn gathered(paths: &[&Path], input: &str) -> Result<Gathered, ManifestErrors> {
         let args = InputArgs {
             paths: paths.iter().map(|path| path.to_path_buf()).collect(),
             ..InputArgs::default()
@@ -166,9 +190,9 @@ mod tests {
     fn nothing_at_all_is_an_error_that_names_what_was_looked_at() {
         let folder = tempfile::tempdir().unwrap();
         let errors = gathered(&[folder.path()], "").unwrap_err();
-        let text = errors[0].to_string().replace(&folder.path().display().to_string(), "x");
+        let text = errors.to_string().replace(&folder.path().display().to_string(), "x");
         assert_eq!(text, "no input: x holds no object; standard input holds no object");
         let errors = gathered(&[], "").unwrap_err();
-        assert!(errors[0].to_string().contains("name files or folders"), "{}", errors[0]);
+        assert!(errors.to_string().contains("name files or folders"), "{errors}");
     }
 }

@@ -223,8 +223,8 @@ fn overlooked_of(assembly: &Assembly, subject: &Subject) -> Vec<Warning> {
         let message = format!(
             "this {kind} names no namespace, so that {id} does not match it here, as in gator test, and may on a cluster"
         );
-        let problem = ManifestError { place: Some(subject.place.clone()), message };
-        Warning { topic: Topic::Unplaced(id.to_string()), problem }
+        let diagnostic = ManifestError { place: Some(subject.place.clone()), message };
+        Warning { topic: Topic::Unplaced(id.to_string()), diagnostic }
     };
     violated.into_iter().filter(|id| missed.contains(*id)).map(|id| warning(&id)).collect()
 }

@@ -82,10 +82,10 @@ pub fn function(
 
 fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> {
     let mut manifests = Vec::new();
-    let mut problems = Vec::new();
+    let mut results = Vec::new();
     for path in &args.filenames {
         let found = load(path);
-        problems.extend(found.problems(path).into_iter().map(FunctionResult::failure));
+        results.extend(found.read_errors(path).into_iter().map(FunctionResult::failure));
         // Objects beside the policies are not in the package, and are not its fault.
         manifests.extend(found.manifests.into_iter().filter(is_policy));
     }
@@ -111,7 +111,7 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
             );
             let own = assembly.subjects.get(policies..).unwrap_or_default();
             let of_package = |subject| own.iter().any(|item| std::ptr::eq(item, subject));
-            problems.extend(
+            results.extend(
                 violations
                     .iter()
                     .filter(|violation| of_package(violation.subject))
@@ -120,11 +120,11 @@ fn results(args: &FunctionArgs, list: &ResourceList<'_>) -> Vec<FunctionResult> 
         }
         Err(found) => {
             let package = manifests.get(policies..).unwrap_or_default();
-            problems.extend(found.iter().map(|problem| FunctionResult::problem(problem, package)));
+            results.extend(found.iter().map(|error| FunctionResult::error(error, package)));
         }
     }
-    problems.sort();
-    problems
+    results.sort();
+    results
 }
 
 fn is_policy(manifest: &Manifest) -> bool {
@@ -136,9 +136,9 @@ fn is_policy(manifest: &Manifest) -> bool {
     groups.contains(&group(&manifest.object))
 }
 
-/// The item of the package that a problem is about.
-fn item_of<'a>(problem: &ManifestError, package: &'a [Manifest]) -> Option<&'a Value> {
-    let place = problem.place.as_ref()?;
+/// The item of the package that an error is about.
+fn item_of<'a>(error: &ManifestError, package: &'a [Manifest]) -> Option<&'a Value> {
+    let place = error.place.as_ref()?;
     let found = package.iter().find(|manifest| manifest.path == place.file && manifest.line == place.line)?;
     Some(&found.object)
 }

@@ -18,7 +18,7 @@ use super::assemble::assemble;
 use super::color::{Color, Stream, paint};
 use super::expand::is_policy;
 use super::input::{InputArgs, StandardInput, gather};
-use super::manifest::{Manifest, ManifestError, Place};
+use super::manifest::{Manifest, ManifestError, ManifestErrors, Place};
 use super::native::is_native;
 use super::sarif::{Log, Note};
 use super::snippet::{FieldPlaces, caret};
@@ -49,12 +49,12 @@ pub struct LintArgs {
     pub fix: bool,
     /// Output format of what is found.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: LintFormat,
 }
 
 /// The format of printed lints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum LintFormat {
     /// One a line.
     #[default]
     Text,
@@ -74,26 +74,26 @@ struct Lint {
 
 /// Runs the command and gives the exit code.
 pub fn lint(args: &LintArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let (lints, problems) = match run(args, standard, err) {
+    let (lints, errors) = match run(args, standard, err) {
         Ok(lints) => (lints, Vec::new()),
-        Err(problems) => (Vec::new(), problems),
+        Err(errors) => (Vec::new(), errors.into_iter().collect()),
     };
-    for problem in &problems {
-        let _ = write!(err, "webtroller lint: {problem}\n{}", caret(problem));
+    for error in &errors {
+        let _ = write!(err, "webtroller lint: {error}\n{}", caret(error));
     }
     let text = match args.output {
-        Format::Text => lints.iter().map(line).collect(),
+        LintFormat::Text => lints.iter().map(line).collect(),
         // An empty list would say that all is well.
-        Format::Json if !problems.is_empty() => String::new(),
-        Format::Json => format!("{:#}\n", Value::from(lints.iter().map(to_json).collect::<Vec<_>>())),
-        Format::Sarif => to_sarif(&lints, &problems),
+        LintFormat::Json if !errors.is_empty() => String::new(),
+        LintFormat::Json => format!("{:#}\n", Value::from(lints.iter().map(to_json).collect::<Vec<_>>())),
+        LintFormat::Sarif => to_sarif(&lints, &errors),
     };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let _ = writeln!(err, "webtroller lint: cannot write: {error}");
             1
         }
-        _ => u8::from(!lints.is_empty() || !problems.is_empty()),
+        _ => u8::from(!lints.is_empty() || !errors.is_empty()),
     }
 }
 
@@ -101,7 +101,7 @@ fn run(
     args: &LintArgs,
     standard: StandardInput<'_>,
     err: &mut dyn Write,
-) -> Result<Vec<Lint>, Vec<ManifestError>> {
+) -> Result<Vec<Lint>, ManifestErrors> {
     let mut gathered = gather(&args.input, standard)?;
     gathered.warn("lint", err);
     // A folder of policies holds other files, too: samples, a kustomization.
@@ -111,7 +111,7 @@ fn run(
     gathered.manifests.retain(|manifest| seen.insert(identity(manifest)));
     if gathered.manifests.is_empty() {
         let message = "there is no template and no constraint among the inputs".to_owned();
-        return Err(vec![ManifestError { place: None, message }]);
+        return Err(vec![ManifestError { place: None, message }].into());
     }
     // What cannot be used is an error here as everywhere.
     assemble(&gathered.manifests, Compiler::default())?;
@@ -138,7 +138,7 @@ fn identity(manifest: &Manifest) -> (PathBuf, u64, String) {
 }
 
 /// Rewrites what can be, and says what became of each template.
-fn fix(manifests: &mut Vec<Manifest>, err: &mut dyn Write) -> Result<(), Vec<ManifestError>> {
+fn fix(manifests: &mut Vec<Manifest>, err: &mut dyn Write) -> Result<(), ManifestErrors> {
     let fixes = fix::apply(manifests);
     let fixed = fixes.fixed.iter().map(|place| format!("{place}: rewritten in Rego v1"));
     let refused = fixes.refused.iter().map(|(place, reason)| format!("{place}: not rewritten: {reason}"));
@@ -146,8 +146,9 @@ fn fix(manifests: &mut Vec<Manifest>, err: &mut dyn Write) -> Result<(), Vec<Man
         // Ignore write errors: stderr is closed.
         let _ = writeln!(err, "webtroller lint: {line}");
     }
-    let problem = |message: String| ManifestError { place: None, message };
-    if fixes.errors.is_empty() { Ok(()) } else { Err(fixes.errors.into_iter().map(problem).collect()) }
+    let unplaced = |message: String| ManifestError { place: None, message };
+    let errors: Vec<_> = fixes.errors.into_iter().map(unplaced).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors.into()) }
 }
 
 fn line(lint: &Lint) -> String {
@@ -163,7 +164,7 @@ fn to_json(lint: &Lint) -> Value {
     })
 }
 
-fn to_sarif(lints: &[Lint], problems: &[ManifestError]) -> String {
+fn to_sarif(lints: &[Lint], errors: &[ManifestError]) -> String {
     let note = |lint: &Lint| Note {
         rule: lint.rule.to_owned(),
         level: "warning",
@@ -179,7 +180,7 @@ fn to_sarif(lints: &[Lint], problems: &[ManifestError]) -> String {
         tool: "webtroller lint",
         rules,
         results,
-        failures: problems.iter().map(Note::from).collect(),
+        failures: errors.iter().map(Note::from).collect(),
         ..Log::default()
     }
     .render()

@@ -144,14 +144,14 @@ pub fn load(root: &Path) -> Loaded {
 impl Loaded {
     /// Returns everything that keeps `path` from having been read as a whole: what is wrong, what was not read and should
     /// perhaps have been, or that there is no object in it.
-    pub fn problems(&self, path: &Path) -> Vec<String> {
+    pub fn read_errors(&self, path: &Path) -> Vec<String> {
         let surprising = self.skipped.iter().filter(|entry| entry.reason.is_surprising());
         let errors = self.errors.iter().map(ToString::to_string);
-        let mut problems: Vec<_> = errors.chain(surprising.map(ToString::to_string)).collect();
-        if problems.is_empty() && self.manifests.is_empty() {
-            problems.push(self.emptiness(path));
+        let mut errors: Vec<_> = errors.chain(surprising.map(ToString::to_string)).collect();
+        if errors.is_empty() && self.manifests.is_empty() {
+            errors.push(self.emptiness(path));
         }
-        problems
+        errors
     }
 
     /// Returns why a path that could be read gave nothing.
@@ -357,7 +357,7 @@ mod tests {
     fn a_path_that_was_not_read_as_a_whole_says_so() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        let said = || load(root).problems(root).join("\n").replace(&root.display().to_string(), "x");
+        let said = || load(root).read_errors(root).join("\n").replace(&root.display().to_string(), "x");
         assert_eq!(said(), "x holds no object");
         fs::write(root.join("a.txt"), "").unwrap();
         assert_eq!(said(), "x holds no object (skipped: x/a.txt: does not end in .yaml, .yml or .json)");

@@ -36,6 +36,9 @@ pub(super) struct ManifestError {
     pub(super) message: String,
 }
 
+/// All errors of what a command reads, in the order of its inputs.
+pub(super) type ManifestErrors = schema_merge::Errors<ManifestError>;
+
 /// The value at a pointer whose names need no escapes, such as `/spec/validations/0/message`: [`Value::pointer`] copies each
 /// name twice to replace escapes, which shows where it is asked for a dozen times for each of many objects.
 pub(super) fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
@@ -49,16 +52,6 @@ pub(super) fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
 /// The text [`at`] a pointer; empty where there is none.
 pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     at(object, pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// A name as a part of a JSON pointer.
-pub(super) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
-/// The name that a part of a JSON pointer stands for.
-pub(super) fn unescaped(part: &str) -> String {
-    part.replace("~1", "/").replace("~0", "~")
 }
 
 /// The text of a file that was read before, for the lines of messages. `None` for a pipe or a device: it has given what it
@@ -93,8 +86,10 @@ impl fmt::Display for ManifestError {
     }
 }
 
+impl std::error::Error for ManifestError {}
+
 impl ManifestError {
-    /// A problem of one manifest.
+    /// An error of one manifest.
     pub(super) fn at(manifest: &Manifest, message: impl Into<String>) -> Self {
         Self { place: Some(Place::of(manifest)), message: message.into() }
     }

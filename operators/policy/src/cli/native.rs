@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 use super::admission::admission_review;
 use super::assemble::{LoadedConstraint, Topic, Warning};
 use super::manifest::{Manifest, ManifestError, text};
-use super::snippet::field_problems;
+use super::snippet::field_errors;
 use crate::api_version::group;
 use crate::budget::unhurried;
 
@@ -64,7 +64,7 @@ pub(super) struct BoundPolicy {
 pub(super) struct ReadPolicies {
     pub(super) policies: NativePolicies,
     pub(super) constraints: Vec<LoadedConstraint>,
-    pub(super) problems: Vec<ManifestError>,
+    pub(super) errors: Vec<ManifestError>,
     pub(super) warnings: Vec<Warning>,
 }
 
@@ -91,7 +91,7 @@ impl ReadPolicies {
         read.policies.plurals = Plurals::of(manifests.iter().map(|manifest| &manifest.object));
         read.check_mutating(&native);
         for policy in of_kind(&native, KIND) {
-            let mistakes = shape::of_policy(&policy.object, &["validations", "auditAnnotations"]);
+            let wrong_fields = shape::of_policy(&policy.object, &["validations", "auditAnnotations"]);
             let name = text(&policy.object, "/metadata/name");
             let mut own = of_kind(&native, "ValidatingAdmissionPolicyBinding");
             own.retain(|binding| text(&binding.object, "/spec/policyName") == name);
@@ -99,8 +99,8 @@ impl ReadPolicies {
                 let text = "no ValidatingAdmissionPolicyBinding among the inputs binds this policy: it judges nothing";
                 read.warnings.push(Warning::new(Topic::Template, policy, text));
             }
-            if !mistakes.is_empty() {
-                read.problems.extend(field_problems(&mistakes, policy));
+            if !wrong_fields.is_empty() {
+                read.errors.extend(field_errors(&wrong_fields, policy));
                 continue;
             }
             let is_sound = |binding: &&&Manifest| of_binding(binding).is_empty();
@@ -110,11 +110,11 @@ impl ReadPolicies {
                         .filter(is_sound)
                         .for_each(|binding| read.bind(policy, binding, &program, manifests));
                 }
-                Err(message) => read.problems.push(ManifestError::at(policy, message)),
+                Err(message) => read.errors.push(ManifestError::at(policy, message)),
             }
         }
         for binding in of_kind(&native, "ValidatingAdmissionPolicyBinding") {
-            read.problems.extend(field_problems(&of_binding(binding), binding));
+            read.errors.extend(field_errors(&of_binding(binding), binding));
             read.check_policy_name(binding, KIND, &native);
         }
         read
@@ -126,25 +126,25 @@ impl ReadPolicies {
         let is_wanted = |policy: &&Manifest| text(&policy.object, "/metadata/name") == wanted;
         if !wanted.is_empty() && !of_kind(native, kind).iter().any(is_wanted) {
             let message = format!("/spec/policyName: there is no {kind} {wanted:?} among the inputs");
-            self.problems.push(ManifestError::at(binding, message));
+            self.errors.push(ManifestError::at(binding, message));
         }
     }
 
     /// Checks MutatingAdmissionPolicies and their bindings, which have no effect.
     fn check_mutating(&mut self, native: &[&Manifest]) {
         for policy in of_kind(native, "MutatingAdmissionPolicy") {
-            let mistakes = shape::of_policy(&policy.object, &["mutations", "reinvocationPolicy"]);
+            let wrong_fields = shape::of_policy(&policy.object, &["mutations", "reinvocationPolicy"]);
             let errors = mutating::check(&policy.object);
-            if errors.is_empty() && mistakes.is_empty() {
+            if errors.is_empty() && wrong_fields.is_empty() {
                 let text =
                     "this MutatingAdmissionPolicy has no effect: they are checked here, and not applied";
                 self.warnings.push(Warning::new(Topic::Mutator, policy, text));
             }
-            self.problems.extend(field_problems(&mistakes, policy));
-            self.problems.extend(errors.into_iter().map(|error| ManifestError::at(policy, error)));
+            self.errors.extend(field_errors(&wrong_fields, policy));
+            self.errors.extend(errors.into_iter().map(|error| ManifestError::at(policy, error)));
         }
         for binding in of_kind(native, "MutatingAdmissionPolicyBinding") {
-            self.problems.extend(field_problems(&shape::of_binding(&binding.object, &[]), binding));
+            self.errors.extend(field_errors(&shape::of_binding(&binding.object, &[]), binding));
             self.check_policy_name(binding, "MutatingAdmissionPolicy", native);
         }
     }
@@ -169,7 +169,7 @@ impl ReadPolicies {
                 self.constraints.push(LoadedConstraint::new(shown, constraint, description));
                 self.policies.bound.push(bound);
             }
-            Err(message) => self.problems.push(ManifestError::at(binding, message)),
+            Err(message) => self.errors.push(ManifestError::at(binding, message)),
         }
     }
 }

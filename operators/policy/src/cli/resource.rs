@@ -22,7 +22,7 @@ use constraint_framework::target::{AdmissionTarget, Target};
 use serde_json::Value;
 
 use super::assemble::{ResourceId, Subject};
-use super::manifest::{Manifest, ManifestError, Place};
+use super::manifest::{Manifest, ManifestError, ManifestErrors, Place};
 
 use asset::AssetTarget;
 use change::ResourceChangeTarget;
@@ -60,7 +60,7 @@ impl Resources {
     pub(super) fn take(
         manifests: &mut Vec<Manifest>,
         library: Option<&Path>,
-    ) -> Result<Self, Vec<ManifestError>> {
+    ) -> Result<Self, ManifestErrors> {
         let mut resources = Self::default();
         let mut errors = Vec::new();
         for mut manifest in std::mem::take(manifests) {
@@ -85,7 +85,7 @@ impl Resources {
             Ok(library) => resources.severities = library.convert(manifests, &mut errors),
             Err(error) => errors.push(error),
         }
-        if errors.is_empty() { Ok(resources) } else { Err(errors) }
+        if errors.is_empty() { Ok(resources) } else { Err(errors.into()) }
     }
 }
 

@@ -43,12 +43,12 @@ pub(crate) struct Note {
 
 impl From<&ManifestError> for Note {
     /// A failure.
-    fn from(problem: &ManifestError) -> Self {
-        let place = problem.place.as_ref();
+    fn from(error: &ManifestError) -> Self {
+        let place = error.place.as_ref();
         Self {
             rule: String::new(),
             level: "error",
-            message: problem.message.clone(),
+            message: error.message.clone(),
             place: place.map(|place| (place.file.display().to_string(), place.line)),
             column: place.map_or(0, |place| place.column),
             about: String::new(),

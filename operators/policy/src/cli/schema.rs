@@ -73,7 +73,7 @@ pub struct ContractCheckArgs {
     pub files: Vec<PathBuf>,
     /// Output format of diagnostics.
     #[arg(long, short, value_enum, default_value_t)]
-    pub output: Format,
+    pub output: SchemaFormat,
 }
 
 const CONTRACT_DIFF_EXAMPLES: &str = "\
@@ -97,12 +97,12 @@ pub struct ContractDiffArgs {
     pub providers: Vec<PathBuf>,
     /// Output format of changes.
     #[arg(long, short, value_enum, default_value_t)]
-    pub output: Format,
+    pub output: SchemaFormat,
 }
 
 /// The format of printed diagnostics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum SchemaFormat {
     /// One diagnostic a line.
     #[default]
     Text,
@@ -127,7 +127,7 @@ pub struct SchemaCheckArgs {
     pub files: Vec<PathBuf>,
     /// Output format of diagnostics.
     #[arg(long, short, value_enum, default_value_t)]
-    pub output: Format,
+    pub output: SchemaFormat,
     /// Only what the API server would refuse or drop; no warnings and no lints.
     #[arg(long)]
     pub errors_only: bool,
@@ -148,7 +148,7 @@ pub struct MergeArgs {
     pub fragments: Vec<String>,
     /// Output format of conflicts; the merged schema is always JSON, which is YAML as well.
     #[arg(long, short, value_enum, default_value_t)]
-    pub output: Format,
+    pub output: SchemaFormat,
     /// Let fragments describe the same object: `strict` wants equal validations, `intersect` takes the tighter ones.
     #[arg(long, value_enum)]
     pub shared: Option<Shared>,
@@ -188,7 +188,7 @@ pub struct DiffArgs {
     pub new: PathBuf,
     /// Output format of changes.
     #[arg(long, short, value_enum, default_value_t)]
-    pub output: Format,
+    pub output: SchemaFormat,
 }
 
 /// Runs the command and gives the exit code: 0 clean, 1 diagnostics, 2 unreadable input.
@@ -237,11 +237,11 @@ pub fn schema(args: &SchemaArgs, input: &mut dyn Read, out: &mut dyn Write, err:
     })
 }
 
-fn print(report: &Report, format: Format, out: &mut dyn Write) -> Result<u8, SourceError> {
+fn print(report: &Report, format: SchemaFormat, out: &mut dyn Write) -> Result<u8, SourceError> {
     let text = match format {
-        Format::Text => report.to_text(),
-        Format::Json => report.to_json(),
-        Format::Sarif => sarif::render(report),
+        SchemaFormat::Text => report.to_text(),
+        SchemaFormat::Json => report.to_json(),
+        SchemaFormat::Sarif => sarif::render(report),
     };
     written(out.write_all(text.as_bytes()))?;
     Ok(match (report.unread.is_empty(), report.is_clean()) {

@@ -15,15 +15,16 @@ use constraint_framework::api::{ConstraintTemplate, FieldError, RegoSource};
 use constraint_framework::driver::{CompileError, CompileErrors};
 use constraint_framework::policyset::Explanation;
 use go_compat::yaml::{self, ComposeOptions, Kind, Node, Version};
+use schema_merge::{Errors, MountPath};
 use serde_json::Value;
 
 use super::color::{Color, Stream, paint};
-use super::manifest::{Manifest, ManifestError, Place, text, text_again, unescaped};
+use super::manifest::{Manifest, ManifestError, ManifestErrors, Place, text, text_again};
 
-/// The problems that the errors of a template's code are, one for each cause.
+/// The errors of a template's code, one for each cause.
 ///
 /// `x := inpt.a` makes `x` unsafe because of `inpt`, and with it every later use of `x`: only `inpt` is named.
-pub(super) fn problems(errors: &CompileErrors, manifest: &Manifest) -> Vec<ManifestError> {
+pub(super) fn code_errors(errors: &CompileErrors, manifest: &Manifest) -> Vec<ManifestError> {
     let unsafe_var = |error: &CompileError| {
         let (name, _) = error.message.strip_prefix("var ")?.split_once(" is unsafe")?;
         Some(name.to_owned())
@@ -38,22 +39,22 @@ pub(super) fn problems(errors: &CompileErrors, manifest: &Manifest) -> Vec<Manif
     };
     let following: BTreeSet<String> = errors.iter().filter_map(follows).collect();
     let is_cause = |error: &&CompileError| unsafe_var(error).is_none_or(|name| !following.contains(&name));
-    let causes: Vec<_> = errors.iter().filter(is_cause).map(|error| problem(error, manifest)).collect();
+    let causes: Vec<_> = errors.iter().filter(is_cause).map(|error| placed(error, manifest)).collect();
     // Two that follow from each other have no other cause.
-    if causes.is_empty() { errors.iter().map(|error| problem(error, manifest)).collect() } else { causes }
+    if causes.is_empty() { errors.iter().map(|error| placed(error, manifest)).collect() } else { causes }
 }
 
-/// The problems that errors about fields are, each at the line of its field, or of what would hold it.
-pub(super) fn field_problems<'a>(
+/// Errors about fields, each at the line of its field, or of what would hold it.
+pub(super) fn field_errors<'a>(
     errors: impl IntoIterator<Item = &'a FieldError>,
     manifest: &Manifest,
 ) -> Vec<ManifestError> {
     let places = FieldPlaces::default();
-    let problem = |error: &FieldError| ManifestError {
+    let placed = |error: &FieldError| ManifestError {
         place: Some(places.of(&error.pointer, manifest)),
         message: error.to_string(),
     };
-    errors.into_iter().map(problem).collect()
+    errors.into_iter().map(placed).collect()
 }
 
 /// The places of fields in files, each of which is read once.
@@ -90,14 +91,14 @@ fn object_at(node: &Node, line: u64) -> Option<&Node> {
     }
 }
 
-/// The line of the last field of a pointer that is there.
+/// The line of the last field of a pointer that is there; of what is not a pointer, the line of the object.
 fn field_line(object: &Node, pointer: &str) -> u64 {
     let (mut node, mut line) = (object, object.line);
-    for part in pointer.split('/').skip(1) {
-        let part = unescaped(part);
+    let path: MountPath = pointer.parse().unwrap_or_default();
+    for part in path.names() {
         let found = match &node.bare().kind {
             Kind::Mapping(pairs) => {
-                pairs.iter().rfind(|(key, _)| is_key(key, &part)).map(|(key, value)| (value, key.line))
+                pairs.iter().rfind(|(key, _)| is_key(key, part)).map(|(key, value)| (value, key.line))
             }
             Kind::Sequence(items) => part
                 .parse()
@@ -123,17 +124,17 @@ fn line_of(error: &CompileError, manifest: &Manifest) -> Option<String> {
     nth(&source(parts.next()?, &manifest.object)?, line).map(str::to_owned)
 }
 
-/// The problem that an error of a template's code is, at its place in the file where that can be found.
-fn problem(error: &CompileError, manifest: &Manifest) -> ManifestError {
+/// An error of a template's code, at its place in the file where that can be found.
+fn placed(error: &CompileError, manifest: &Manifest) -> ManifestError {
     match place_of(&error.location, manifest) {
         Some(place) => ManifestError { place: Some(place), message: error.message.clone() },
         None => ManifestError::at(manifest, error.to_string()),
     }
 }
 
-/// The line of a problem with a caret below its column; empty where the file cannot be read again.
-pub(super) fn caret(problem: &ManifestError) -> String {
-    let Some(place) = problem.place.as_ref().filter(|place| place.column > 0) else {
+/// The line of an error with a caret below its column; empty where the file cannot be read again.
+pub(super) fn caret(error: &ManifestError) -> String {
+    let Some(place) = error.place.as_ref().filter(|place| place.column > 0) else {
         return String::new();
     };
     let text = text_again(&place.file).unwrap_or_default();
@@ -150,10 +151,10 @@ pub(super) fn caret(problem: &ManifestError) -> String {
     text
 }
 
-/// Each problem as text, with its line and a caret where it has a column.
-pub(super) fn with_carets(problems: &[ManifestError]) -> Vec<String> {
-    let text = |problem| format!("{problem}\n{}", caret(problem)).trim_end().to_owned();
-    problems.iter().map(text).collect()
+/// Each error as text, with its line and a caret where it has a column.
+pub(super) fn with_carets(errors: ManifestErrors) -> Errors<String> {
+    let text = |error: ManifestError| format!("{error}\n{}", caret(&error)).trim_end().to_owned();
+    errors.into_iter().map(text).collect::<Vec<_>>().into()
 }
 
 /// The place in its file of one in the code of a template, such as `template:5:3`.
@@ -282,7 +283,7 @@ mod tests {
         let manifest = Manifest { path, line: 6, object: Value::Null, duplicate: None };
         let line = |pointer: &str| {
             let errors = [FieldError::new(pointer, "wrong")];
-            field_problems(&errors, &manifest)[0].place.as_ref().unwrap().line
+            field_errors(&errors, &manifest)[0].place.as_ref().unwrap().line
         };
         for (pointer, expected) in [
             ("", 6),
@@ -302,9 +303,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.yaml");
         std::fs::write(&file, FILE).unwrap();
-        let problem =
-            ManifestError { place: Some(Place { file, line: 7, column: 7 }), message: String::new() };
-        assert_eq!(caret(&problem), "  7 |       x := 1\n    |       ^\n");
+        let error = ManifestError { place: Some(Place { file, line: 7, column: 7 }), message: String::new() };
+        assert_eq!(caret(&error), "  7 |       x := 1\n    |       ^\n");
     }
 
     #[test]

@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 
+use schema_merge::Errors;
 use serde_json::Value;
 
 use requirement::{Gvk, Requirement};
 
 use super::assemble::counted;
-use super::input::{InputArgs, StandardInput, TempDir, gather};
-use super::manifest::{Manifest, ManifestError, Place};
+use super::input::{SourceArgs, StandardInput, gather};
+use super::manifest::{Manifest, ManifestError, ManifestErrors, Place};
 use super::snippet::with_carets;
 use super::write_text;
 use crate::api_version::group;
@@ -53,16 +54,9 @@ pub struct SyncTestArgs {
     /// Files or folders with templates, SyncSets, a Config and a GVKManifest.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// The same, as gator has it; repeat it for several. Standard input is read as well unless it is a terminal.
-    #[arg(long = "filename", short = 'n', value_name = "PATH")]
-    pub filenames: Vec<PathBuf>,
-    /// An OCI image: REGISTRY/NAME:TAG, REGISTRY/NAME@DIGEST, or a folder with an image layout, and behind a colon the tag
-    /// where it holds several.
-    #[arg(long = "image", short = 'i', value_name = "IMAGE")]
-    pub images: Vec<String>,
-    /// For command lines of gator.
+    /// The same, and images.
     #[command(flatten)]
-    pub tempdir: TempDir,
+    pub sources: SourceArgs,
     /// Do without a GVKManifest: take every synced kind for one that the cluster has.
     #[arg(long, short = 'f')]
     pub force_omit_gvk_manifest: bool,
@@ -76,32 +70,31 @@ pub fn sync(args: &SyncArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
             0 => "there is no template among the inputs: nothing was checked\n".to_owned(),
             _ => format!("the requirements of {} are met\n", counted(templates, "template")),
         };
-        write_text(&text, out).map_err(|message| vec![message])
+        write_text(&text, out).map_err(|message| vec![message].into())
     });
     match met {
         Ok(()) => 0,
-        Err(messages) => {
-            for message in messages {
-                let _ = writeln!(err, "webtroller sync test: {message}");
+        Err(errors) => {
+            for error in errors {
+                let _ = writeln!(err, "webtroller sync test: {error}");
             }
             1
         }
     }
 }
 
-fn run(args: &SyncTestArgs, standard: StandardInput<'_>, err: &mut dyn Write) -> Result<usize, Vec<String>> {
-    let input = InputArgs {
-        paths: args.paths.clone(),
-        filenames: args.filenames.clone(),
-        images: args.images.clone(),
-        tempdir: args.tempdir.clone(),
-    };
-    let gathered = gather(&input, standard).map_err(|problems| with_carets(&problems))?;
+fn run(
+    args: &SyncTestArgs,
+    standard: StandardInput<'_>,
+    err: &mut dyn Write,
+) -> Result<usize, Errors<String>> {
+    let input = args.sources.with_paths(&args.paths);
+    let gathered = gather(&input, standard).map_err(with_carets)?;
     gathered.warn("sync test", err);
-    let resources = Resources::read(&gathered.manifests, args.force_omit_gvk_manifest)
-        .map_err(|problems| with_carets(&problems))?;
+    let resources =
+        Resources::read(&gathered.manifests, args.force_omit_gvk_manifest).map_err(with_carets)?;
     let missing = resources.missing();
-    if missing.is_empty() { Ok(resources.required.len()) } else { Err(missing) }
+    if missing.is_empty() { Ok(resources.required.len()) } else { Err(missing.into()) }
 }
 
 /// The resources about data in the inputs.
@@ -115,9 +108,9 @@ struct Resources {
 }
 
 impl Resources {
-    fn read(manifests: &[Manifest], omit: bool) -> Result<Self, Vec<ManifestError>> {
+    fn read(manifests: &[Manifest], omit: bool) -> Result<Self, ManifestErrors> {
         let mut resources = Self::default();
-        let mut problems = Vec::new();
+        let mut errors = Vec::new();
         let mut singletons = BTreeSet::new();
         for manifest in manifests {
             let text = |pointer| manifest.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -133,19 +126,19 @@ impl Resources {
             let is_singleton =
                 ["Config", "GVKManifest"].contains(&kind.1) && group.ends_with("gatekeeper.sh");
             if is_singleton && !singletons.insert(kind.1) {
-                problems.push(ManifestError::at(manifest, format!("there must be one {} only", kind.1)));
+                errors.push(ManifestError::at(manifest, format!("there must be one {} only", kind.1)));
             }
-            problems.extend(read.err().map(|message| ManifestError::at(manifest, message)));
+            errors.extend(read.err().map(|message| ManifestError::at(manifest, message)));
         }
         if resources.supported.is_none() && !omit {
             let message = "no GVK manifest found; please provide a manifest enumerating the GVKs supported by the \
                            cluster, or assume all of them with --force-omit-gvk-manifest";
-            problems.push(ManifestError { place: None, message: message.to_owned() });
+            errors.push(ManifestError { place: None, message: message.to_owned() });
         }
         if omit {
             resources.supported = None;
         }
-        if problems.is_empty() { Ok(resources) } else { Err(problems) }
+        if errors.is_empty() { Ok(resources) } else { Err(errors.into()) }
     }
 
     fn sync(&mut self, manifest: &Manifest, pointer: &str) -> Result<(), String> {

@@ -25,7 +25,7 @@ use super::assemble::{Assembly, Subject, Topic, Warning, assemble_all};
 use super::engine_args::EngineArgs;
 use super::input::{Gathered, InputArgs, StandardInput, gather};
 use super::judge::{JudgeOptions, PlacedViolation, Times, Unplaced, idle, judge, overlooked};
-use super::manifest::ManifestError;
+use super::manifest::ManifestErrors;
 use super::prints::Prints;
 use super::progress::Progress;
 use super::resource::{self, Resources};
@@ -66,7 +66,7 @@ pub struct TestArgs {
     pub input: InputArgs,
     /// Output format of violations.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: TestFormat,
     /// Print only violations that deny; the exit code is the same.
     #[arg(long)]
     pub deny_only: bool,
@@ -97,7 +97,7 @@ pub struct TestArgs {
 
 /// The format of printed violations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum TestFormat {
     /// One violation a line, with its file, its line and its action; a summary on standard error.
     #[default]
     Text,
@@ -115,12 +115,13 @@ pub enum Format {
 pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let (code, written) = match run(args, standard, out, err) {
         Ok(code) => (code, Ok(())),
-        Err(CommandError::Problems(problems)) => {
-            for problem in &problems {
-                let _ = write!(err, "webtroller test: {problem}\n{}", caret(problem));
+        Err(CommandError::Input(errors)) => {
+            let errors: Vec<_> = errors.into_iter().collect();
+            for error in &errors {
+                let _ = write!(err, "webtroller test: {error}\n{}", caret(error));
             }
-            let report = if args.output == Format::Sarif {
-                sarif::render(&[], &problems, None)
+            let report = if args.output == TestFormat::Sarif {
+                sarif::render(&[], &errors, None)
             } else {
                 String::new()
             };
@@ -140,7 +141,8 @@ pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
 }
 
 enum CommandError {
-    Problems(Vec<ManifestError>),
+    /// What cannot be used of the inputs.
+    Input(ManifestErrors),
     /// With the exit code that the verdicts lead to.
     Write(u8, io::Error),
 }
@@ -152,13 +154,12 @@ fn run(
     err: &mut dyn Write,
 ) -> Result<u8, CommandError> {
     let started = Instant::now();
-    let mut gathered = gather(&args.input, standard).map_err(CommandError::Problems)?;
+    let mut gathered = gather(&args.input, standard).map_err(CommandError::Input)?;
     args.engine.apply(&mut gathered.manifests);
     let prints = Arc::new(Prints::default());
     let mut manifests = std::mem::take(&mut gathered.manifests);
-    let resources =
-        Resources::take(&mut manifests, args.library.as_deref()).map_err(CommandError::Problems)?;
-    let mut assembly = assemble_all(manifests, compiler(args, &prints)).map_err(CommandError::Problems)?;
+    let resources = Resources::take(&mut manifests, args.library.as_deref()).map_err(CommandError::Input)?;
+    let mut assembly = assemble_all(manifests, compiler(args, &prints)).map_err(CommandError::Input)?;
     assembly.add(resources);
     let _ = Warning::print(&warnings(args, &gathered, &assembly), "test", args.verbose, err);
     drop(gathered);
@@ -171,7 +172,7 @@ fn run(
     drop(progress);
     let code = if violations.iter().any(PlacedViolation::denies) { REFUSED } else { ACCEPTED };
     let took = started.elapsed();
-    let is_summed_up = args.output == Format::Text && !args.quiet;
+    let is_summed_up = args.output == TestFormat::Text && !args.quiet;
     let summary =
         is_summed_up.then(|| summary::of(&assembly, &violations, idle(&assembly, &violations), took));
     let scorecard = args.scorecard.then(|| Scorecard::of(&assembly, &violations));
@@ -183,7 +184,7 @@ fn run(
     if let Some(summary) = summary {
         let _ = writeln!(err, "{summary}");
     }
-    if let Some(times) = times.filter(|_| !matches!(args.output, Format::Json | Format::Yaml)) {
+    if let Some(times) = times.filter(|_| !matches!(args.output, TestFormat::Json | TestFormat::Yaml)) {
         // Ignore write errors: stderr is closed.
         let _ = stats::table(&times, err);
     }
@@ -217,20 +218,20 @@ fn write_report(
     let beside = Beside { stats: stats.as_deref(), scorecard };
     let out = &mut BufWriter::new(out);
     match args.output {
-        Format::Text => text::write(shown, true, &traces, out)?,
-        Format::Default => text::write(shown, false, &traces, out)?,
-        Format::Json => record::json(shown, &traces, beside, out)?,
-        Format::Yaml => out.write_all(record::yaml(shown, &traces, beside).as_bytes())?,
-        Format::Sarif => out.write_all(sarif::render(shown, &[], scorecard).as_bytes())?,
+        TestFormat::Text => text::write(shown, true, &traces, out)?,
+        TestFormat::Default => text::write(shown, false, &traces, out)?,
+        TestFormat::Json => record::json(shown, &traces, beside, out)?,
+        TestFormat::Yaml => out.write_all(record::yaml(shown, &traces, beside).as_bytes())?,
+        TestFormat::Sarif => out.write_all(sarif::render(shown, &[], scorecard).as_bytes())?,
     }
-    if let (Some(scorecard), Format::Text | Format::Default) = (scorecard, args.output) {
+    if let (Some(scorecard), TestFormat::Text | TestFormat::Default) = (scorecard, args.output) {
         scorecard.write(out)?;
     }
     let printed = prints.take();
     match args.output {
         _ if printed.is_empty() => {}
-        Format::Text | Format::Default => write!(out, "\n{printed}\n")?,
-        Format::Json | Format::Yaml | Format::Sarif => err.write_all(printed.as_bytes())?,
+        TestFormat::Text | TestFormat::Default => write!(out, "\n{printed}\n")?,
+        TestFormat::Json | TestFormat::Yaml | TestFormat::Sarif => err.write_all(printed.as_bytes())?,
     }
     out.flush()
 }

@@ -72,12 +72,12 @@ pub struct VerifyArgs {
     pub cel: EngineArgs,
     /// Output format of the results.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: VerifyFormat,
 }
 
 /// The format of the printed outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum VerifyFormat {
     /// The lines of `gator verify`.
     #[default]
     Text,
@@ -145,7 +145,7 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
             let warning = format!("webtroller verify: warning: {}: {test}: {warning}", file.path.display());
             progress.aside(|| writeln!(err, "{warning}")).map_err(|error| error.to_string())?;
         }
-        if args.output == Format::Text {
+        if args.output == VerifyFormat::Text {
             unless_closed(progress.aside(|| report.print(out, args.verbose)))?;
         }
         progress.advance();
@@ -154,15 +154,15 @@ fn run(args: &VerifyArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<bo
     drop(progress);
     let passed = reports.iter().all(SuiteReport::passed);
     let report = match args.output {
-        Format::Text => format!("{}\n", last_line(&reports)),
-        Format::Json => export::json(&reports),
-        Format::Junit => export::junit(&reports)?,
+        VerifyFormat::Text => format!("{}\n", last_line(&reports)),
+        VerifyFormat::Json => export::json(&reports),
+        VerifyFormat::Junit => export::junit(&reports)?,
     };
     unless_closed(out.write_all(report.as_bytes()).and_then(|()| out.flush()))?;
-    if args.output != Format::Text && passed && !reports.iter().any(SuiteReport::ran) {
+    if args.output != VerifyFormat::Text && passed && !reports.iter().any(SuiteReport::ran) {
         let _ = writeln!(err, "webtroller verify: warning: nothing ran");
     }
-    if args.output == Format::Text {
+    if args.output == VerifyFormat::Text {
         let _ = writeln!(err, "{}", summary(&reports));
         let has_failed = |report: &SuiteReport| {
             report.tests.iter().flat_map(|test| &test.cases).any(|case| case.error.is_some())

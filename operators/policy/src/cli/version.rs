@@ -25,12 +25,12 @@ Examples:
 pub struct VersionArgs {
     /// Output format.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: VersionFormat,
 }
 
 /// The format of printed versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum VersionFormat {
     /// One a line.
     #[default]
     Text,
@@ -42,12 +42,12 @@ pub enum Format {
 pub fn version(args: &VersionArgs, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let commit = option_env!("WEBTROLLER_COMMIT").filter(|commit| !commit.is_empty()).unwrap_or("unknown");
     let text = match args.output {
-        Format::Text => {
+        VersionFormat::Text => {
             let own = format!("webtroller {} (commit {commit})\n", env!("CARGO_PKG_VERSION"));
             let others = COMPATIBLE.map(|(name, version)| format!("  {name:14}{version}\n"));
             format!("{own}{}", others.concat())
         }
-        Format::Json => {
+        VersionFormat::Json => {
             let compatible = COMPATIBLE.map(|(name, version)| (name.to_owned(), json!(version)));
             let own = json!({
                 "version": env!("CARGO_PKG_VERSION"), "commit": commit,
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn programs_get_json() {
         let mut out = Vec::new();
-        assert_eq!(version(&VersionArgs { output: Format::Json }, &mut out, &mut Vec::new()), 0);
+        assert_eq!(version(&VersionArgs { output: VersionFormat::Json }, &mut out, &mut Vec::new()), 0);
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value["compatible"]["Gatekeeper"], "v3.23.1");
     }

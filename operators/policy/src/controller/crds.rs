@@ -135,8 +135,12 @@ impl ConstraintCrds {
     }
 
     /// The API server's reason for not serving a CRD, and whether another CRD has its names.
-    pub(super) fn trouble(&self, name: &str) -> Option<(&str, bool)> {
-        self.seen.get(name)?.trouble.as_ref().map(|(reason, is_conflict)| (reason.as_str(), *is_conflict))
+    pub(super) fn serving_error(&self, name: &str) -> Option<(&str, bool)> {
+        self.seen
+            .get(name)?
+            .serving_error
+            .as_ref()
+            .map(|(reason, is_conflict)| (reason.as_str(), *is_conflict))
     }
 
     /// The form that the API server keeps of `desired`, where it is known to differ.

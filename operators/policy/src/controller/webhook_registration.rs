@@ -70,7 +70,7 @@ pub struct WebhookRegistration {
 #[derive(Clone, Debug)]
 pub struct RegistrationState {
     /// The reason why requests are not sent as they should be, or `None`.
-    pub trouble: watch::Receiver<Option<String>>,
+    pub error: watch::Receiver<Option<String>>,
     /// The API server accepts this pod's certificate, or has nothing registered: the pod may become ready.
     pub trusted: watch::Receiver<bool>,
 }
@@ -87,11 +87,11 @@ impl WebhookRegistration {
         ready: watch::Receiver<bool>,
     ) -> (Self, RegistrationState) {
         let resource = ApiResource::from_gvk_with_plural(&kind(), "validatingwebhookconfigurations");
-        let (state, trouble) = watch::channel(Some("the webhook is not registered yet".to_owned()));
+        let (state, error) = watch::channel(Some("the webhook is not registered yet".to_owned()));
         let (trusted, is_trusted) = watch::channel(false);
         let api = Api::all_with(client, &resource);
         let registration = Self { api, configuration, state, trusted, runs, ready };
-        (registration, RegistrationState { trouble, trusted: is_trusted })
+        (registration, RegistrationState { error, trusted: is_trusted })
     }
 
     /// Keeps the webhook registered until `shutdown`.
@@ -184,10 +184,10 @@ impl Keeper {
         if self.live.as_ref().is_some_and(|live| live.uninstalled) {
             self.due = None;
             return self
-                .publish_trouble(&configuration.name, "is being uninstalled; delete it to register again");
+                .publish_error(&configuration.name, "is being uninstalled; delete it to register again");
         }
         if is_untrusted {
-            return self.publish_trouble(&configuration.name, UNTRUSTED);
+            return self.publish_error(&configuration.name, UNTRUSTED);
         }
         let wanted = configuration.webhooks();
         let facts = self.live.as_ref().map(|live| Facts {
@@ -199,7 +199,7 @@ impl Keeper {
         match verdict(facts, self.mine) {
             Verdict::Good(epoch) => self.agree(epoch, facts.is_some_and(|facts| facts.abandoned)),
             Verdict::Write(_) => {
-                self.publish_trouble(&configuration.name, self.waits_for.as_deref().unwrap_or(RESTORED));
+                self.publish_error(&configuration.name, self.waits_for.as_deref().unwrap_or(RESTORED));
                 if *self.registration.ready.borrow() && self.due.is_none() {
                     if self.mine.is_some() {
                         repair_log::note("webhook configuration", &configuration.name);
@@ -209,7 +209,7 @@ impl Keeper {
                 }
             }
             Verdict::Wait => {
-                self.publish_trouble(&configuration.name, RESTORED);
+                self.publish_error(&configuration.name, RESTORED);
                 if self.due.is_none() {
                     self.due = Instant::now().checked_add(ABANDONED);
                 }
@@ -287,11 +287,11 @@ impl Keeper {
         self.live.as_ref().is_some_and(newer) && self.lacks_own()
     }
 
-    fn publish_trouble(&self, name: &str, what: &str) {
-        let trouble = format!("the ValidatingWebhookConfiguration {name} {what}");
+    fn publish_error(&self, name: &str, what: &str) {
+        let error = format!("the ValidatingWebhookConfiguration {name} {what}");
         self.registration.state.send_if_modified(|state| {
-            let changed = state.as_ref() != Some(&trouble);
-            *state = Some(trouble);
+            let changed = state.as_ref() != Some(&error);
+            *state = Some(error);
             changed
         });
     }

@@ -144,7 +144,7 @@ impl Rule {
             Self::Connection => (FLAGS, "this release exports no violations to a connection"),
             Self::TemplateRefused => (DIFFERENCES, "a template whose code does not compile"),
             Self::TemplateReachesOutside => (DIFFERENCES, "`http.send`, `net.lookup_ip_addr`, `opa.runtime`"),
-            Self::ConstraintRefused => (DIFFERENCES, "a constraint with several errors"),
+            Self::ConstraintRefused => (DIFFERENCES, "a constraint with errors"),
             Self::OnlyAdmissionPolicy | Self::AdmissionPolicyPoint | Self::CommandLinePoint => {
                 (DIFFERENCES, "a constraint that is scoped to `vap.k8s.io` or `gator.gatekeeper.sh`")
             }

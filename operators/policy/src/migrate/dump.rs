@@ -23,17 +23,17 @@ pub(super) fn check(
             true => standard_input(standard),
             false => (path.as_path(), load(path)),
         };
-        holdings.problems.extend(loaded.problems(path));
+        holdings.errors.extend(loaded.read_errors(path));
         holdings.entries.extend(loaded.manifests.into_iter().map(|manifest| Entry {
             place: Some(format!("{}:{}", manifest.path.display(), manifest.line)),
             object: manifest.object,
         }));
     }
     let (mut report, mut policies, entries) = Report::of(holdings, args, flags);
-    if report.used.is_empty() && report.problems.is_empty() {
+    if report.used.is_empty() && report.errors.is_empty() {
         let reason =
             "nothing of Gatekeeper is in what was given; dump its ConstraintTemplates and constraints";
-        report.problems.push(reason.to_owned());
+        report.errors.push(reason.to_owned());
     }
     let objects = || entries.iter().filter_map(|entry| Document::from_value(&entry.object).ok());
     objects().for_each(|object| policies.refer_to(&object));

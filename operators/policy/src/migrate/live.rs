@@ -23,13 +23,13 @@ pub(super) async fn check(args: &MigrateCheckArgs, client: kube::Client, flags: 
         Ok(discovery) => listable(&discovery),
         Err(error) => {
             let reason = reason(&error);
-            holdings.problems.push(format!("the kinds of the cluster are not known: {reason}"));
+            holdings.errors.push(format!("the kinds of the cluster are not known: {reason}"));
             Vec::new()
         }
     };
     let reader = Reader { client };
     for kind in kinds.iter().filter(|kind| is_of_interest(kind)) {
-        let mut entries = reader.read(kind, None, &mut holdings.problems).await;
+        let mut entries = reader.read(kind, None, &mut holdings.errors).await;
         // Deployments are read for Gatekeeper's own containers.
         entries.retain(|entry| kind.kind != "Deployment" || is_gatekeepers(entry, args));
         holdings.entries.extend(entries);
@@ -50,7 +50,7 @@ pub(super) async fn check(args: &MigrateCheckArgs, client: kube::Client, flags: 
     let mut sampled = Vec::new();
     let needed = kinds.iter().filter(|kind| selected.contains(kind) || is_synced(kind));
     for kind in needed.filter(|_| args.sample > 0) {
-        let entries = reader.read(kind, Some(args.sample), &mut report.problems).await;
+        let entries = reader.read(kind, Some(args.sample), &mut report.errors).await;
         let documents = entries.iter().filter_map(|entry| Document::from_value(&entry.object).ok());
         documents.for_each(|object| policies.refer_to(&object));
         sampled.push((kind, entries));
@@ -87,8 +87,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// The objects of a kind, at most `limit` of them. What cannot be read is a problem.
-    async fn read(&self, kind: &ApiResource, limit: Option<u32>, problems: &mut Vec<String>) -> Vec<Entry> {
+    /// The objects of a kind, at most `limit` of them. What cannot be read is an error.
+    async fn read(&self, kind: &ApiResource, limit: Option<u32>, errors: &mut Vec<String>) -> Vec<Entry> {
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), kind);
         let mut params = ListParams::default().limit(limit.unwrap_or(PAGE));
         let mut entries = Vec::new();
@@ -97,7 +97,7 @@ impl Reader {
                 Ok(page) => page,
                 Err(error) => {
                     let reason = reason(&error);
-                    problems.push(format!("{} ({}) cannot be listed: {reason}", kind.kind, kind.api_version));
+                    errors.push(format!("{} ({}) cannot be listed: {reason}", kind.kind, kind.api_version));
                     return entries;
                 }
             };

@@ -34,14 +34,15 @@ fn lines(diagnostic: &Diagnostic) -> String {
     format!("  {}{place}\n    {message}\n    see {page}: {words}\n", diagnostic.object)
 }
 
-/// The report, for programs.
+/// The report, for programs. The keys `findings` and `problems`, which hold the diagnostics and the errors, stay as programs
+/// read them.
 pub(super) fn json(report: &Report) -> String {
     let (objects, kinds) = report.judged;
     let document = json!({
         "inUse": report.used,
         "findings": report.diagnostics.iter().map(entry).collect::<Vec<_>>(),
         "judged": {"objects": objects, "kinds": kinds},
-        "problems": report.problems,
+        "problems": report.errors,
     });
     format!("{document:#}\n")
 }

@@ -51,7 +51,7 @@ impl Judge {
     pub(super) fn judge(&mut self, entry: &Entry, report: &mut Report) {
         let object = match Document::from_value(&entry.object) {
             Ok(object) => object,
-            Err(error) => return report.problems.push(entry.problem(error)),
+            Err(error) => return report.errors.push(entry.error(error)),
         };
         report.judged.0 = report.judged.0.saturating_add(1);
         let audit = || AdmissionTarget.object(object.detached(), None);

@@ -301,11 +301,11 @@ impl Walk {
         };
         let namespace =
             reference.namespace.as_deref().or(from.namespace.as_deref()).filter(|_| kind.namespaced);
-        let before = self.reader.problems.len();
+        let before = self.reader.errors.len();
         match self.reader.get(&kind, namespace, &reference.name).await {
             Some(value) => self.unseen(relation, kind, value, depth).await,
             // What cannot be read may be there.
-            None if self.reader.problems.len() > before => None,
+            None if self.reader.errors.len() > before => None,
             None => {
                 let object = Identity::referred(&reference, namespace);
                 Some(Node::missing(relation, object, Level::Blocking, "does not exist: create it"))
@@ -345,11 +345,11 @@ impl Walk {
             let message = "cannot own what is in no namespace: the garbage collector leaves that alone";
             return missing(None, message);
         }
-        let (namespace, before) = (namespace.filter(|_| kind.namespaced), self.reader.problems.len());
+        let (namespace, before) = (namespace.filter(|_| kind.namespaced), self.reader.errors.len());
         let found = if is_name(&name) { self.reader.get(&kind, namespace, &name).await } else { None };
         match found.filter(|found| text(found, "/metadata/uid") == text(owner, "/uid")) {
             Some(value) => self.unseen(Relation::OwnedBy, kind, value, depth).await,
-            None if self.reader.problems.len() > before => None,
+            None if self.reader.errors.len() > before => None,
             None => {
                 missing(namespace, "does not exist any more: the garbage collector deletes what it owned")
             }

@@ -37,7 +37,7 @@ fn plain(line: &str) -> String {
     line.replace(char::is_control, " ")
 }
 
-/// The report for programs.
+/// The report for programs. The key `problems`, which holds the errors, stays as programs read it.
 pub(super) fn json(report: &Report) -> String {
     let cause = marked(&report.tree);
     let cause = cause.map(
@@ -45,7 +45,7 @@ pub(super) fn json(report: &Report) -> String {
     );
     let document = json!({
         "cause": cause, "tree": serde_json::to_value(&report.tree).unwrap_or(Value::Null),
-        "problems": report.problems,
+        "problems": report.errors,
     });
     format!("{document:#}\n")
 }

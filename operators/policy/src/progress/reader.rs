@@ -30,7 +30,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 pub(super) struct Reader {
     client: Client,
     pub(super) kinds: Kinds,
-    pub(super) problems: BTreeSet<String>,
+    pub(super) errors: BTreeSet<String>,
 }
 
 /// An object of a list, of which only the metadata was read.
@@ -78,22 +78,22 @@ impl Reader {
             [client.list_core_api_versions_aggregated().await?, client.list_api_groups_aggregated().await?];
         let kinds = Kinds::of(lists);
         let stale = |version: &String| format!("the server of {version} does not answer: see its APIService");
-        let problems = kinds.stale.iter().map(stale).collect();
-        Ok(Self { client, kinds, problems })
+        let errors = kinds.stale.iter().map(stale).collect();
+        Ok(Self { client, kinds, errors })
     }
 
     pub(super) fn default_namespace(&self) -> &str {
         self.client.default_namespace()
     }
 
-    /// The object, or `None` when there is none, or when it cannot be read, which is a problem then.
+    /// The object, or `None` when there is none, or when it cannot be read, which is an error then.
     pub(super) async fn get(&mut self, kind: &Kind, namespace: Option<&str>, name: &str) -> Option<Value> {
         let api = api(&self.client, kind, namespace);
         let read = api.get_opt(name).await.map_err(|error| reason(&error));
         let value = read
             .and_then(|found| found.map(serde_json::to_value).transpose().map_err(|error| error.to_string()));
         value.unwrap_or_else(|error| {
-            self.problems.insert(format!("{} {name} cannot be read: {error}", kind.resource.kind));
+            self.errors.insert(format!("{} {name} cannot be read: {error}", kind.resource.kind));
             None
         })
     }
@@ -111,8 +111,8 @@ impl Reader {
             let (roles, _) = pages(client, kind, None).await;
             roles.iter().for_each(|(role, _)| listing.declare(role));
         }
-        for (objects, problem) in lists {
-            self.problems.extend(problem);
+        for (objects, error) in lists {
+            self.errors.extend(error);
             for (listed, owners) in objects {
                 listing.declare(&listed);
                 listing.add(&listed, &owners);
@@ -136,8 +136,8 @@ impl Reader {
             let page = match api.list(&params).await {
                 Ok(page) => page,
                 Err(error) => {
-                    let problem = format!("Events in {namespace} cannot be read: {}", reason(&error));
-                    self.problems.insert(problem);
+                    let message = format!("Events in {namespace} cannot be read: {}", reason(&error));
+                    self.errors.insert(message);
                     return newest;
                 }
             };
@@ -150,8 +150,7 @@ impl Reader {
             }
         }
         let name = text(object, "/metadata/name").unwrap_or_default();
-        self.problems
-            .insert(format!("of the Events about {name} not all were read: there may be newer ones"));
+        self.errors.insert(format!("of the Events about {name} not all were read: there may be newer ones"));
         newest
     }
 }

@@ -171,7 +171,7 @@ impl Cluster {
         self.keep_certificates(args, certificates, effects);
         let namespaces = Arc::new(NamespaceStore::new(manager.clone(), self.client.clone()));
         self.keep_crds(manager.clone(), crds);
-        self.ingest(aggregator, manager.clone(), publisher, &reporter, registration.trouble, &tracker)?;
+        self.ingest(aggregator, manager.clone(), publisher, &reporter, registration.error, &tracker)?;
         let context = AuditContext {
             client: self.client.clone(),
             manager,

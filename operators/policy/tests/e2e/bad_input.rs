@@ -141,7 +141,7 @@ async fn a_template_that_does_not_compile_says_so_and_nothing_else_changes() {
     let refused = cluster.kubectl(&["create", "--dry-run=server", "-f", bad.to_str().unwrap()]).await;
     assert!(refused.stderr.contains("[three-to-ten-replicas]"), "{}", refused.stderr);
 
-    // A mended template is taken in; a broken one also does not keep the next pod from becoming ready.
+    // A fixed template is ingested; a broken one also does not keep the next pod from becoming ready.
     operator.stop().await;
     let operator = cluster.operator().await;
     cluster.apply(&BROKEN.replace("no_such_function(input.review, msg)", "msg := \"hello\"")).await;

@@ -1,4 +1,4 @@
-//! A process that is left over: its Pod object has been deleted by force, and it does not hear what changes.
+//! A process that is left over: its Pod object has been deleted by force, and it is not notified of changes.
 
 use tokio::join;
 use tokio::time::timeout;

@@ -342,7 +342,7 @@ async fn what_is_said_to_be_enforced_is_what_every_pod_answers_whatever_fails() 
             fleet.cluster.apply(&policy).await;
         }
         if let Some(index) = frozen {
-            // Nothing can be promised while a pod that may answer has not heard of it.
+            // Nothing can be promised while a pod that may answer has not been notified of it.
             fleet.pods[index].2.signal("-CONT");
         }
         prober.enforced(numbers).await;

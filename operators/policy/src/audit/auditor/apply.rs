@@ -43,10 +43,10 @@ impl Auditor {
     /// A kind that is cut off keeps what is known of it; it is read again when it is back.
     fn kind_status(&mut self, kind: &Kind, status: &GvkStatus) {
         match status {
-            GvkStatus::Ready => self.ledger.set_trouble(kind, None),
+            GvkStatus::Ready => self.ledger.set_unavailable(kind, None),
             GvkStatus::Pending => self.cluster.rediscover(),
-            status if status.is_stuck() => self.ledger.set_trouble(kind, Some(&status.to_string())),
-            GvkStatus::Degraded { .. } => self.ledger.set_trouble(kind, Some(&status.to_string())),
+            status if status.is_stuck() => self.ledger.set_unavailable(kind, Some(&status.to_string())),
+            GvkStatus::Degraded { .. } => self.ledger.set_unavailable(kind, Some(&status.to_string())),
             _ => {}
         }
     }

@@ -114,8 +114,7 @@ impl Auditor {
         match result {
             Ok(()) => {
                 self.backoffs.remove(&pass.kind);
-                let trouble = format!("list: {} objects cannot be read", pass.unreadable);
-                self.ledger.set_trouble(&pass.kind, Some(&*trouble).filter(|_| pass.unreadable > 0));
+                self.ledger.set_unavailable(&pass.kind, None);
                 self.violation_log.pass_ends(pass);
             }
             Err(error) => {
@@ -125,7 +124,7 @@ impl Auditor {
                 let until = now.checked_add(wait).unwrap_or(now);
                 self.backoffs.insert(pass.kind.clone(), Backoff { until, wait });
                 tracing::warn!(kind = %pass.kind, error, retry = ?wait, "cannot be listed for the audit");
-                self.ledger.set_trouble(&pass.kind, Some(&format!("list: {error}")));
+                self.ledger.set_unavailable(&pass.kind, Some(&format!("list: {error}")));
             }
         }
         self.ledger.pass_ended(pass, complete);

@@ -53,7 +53,7 @@ impl Ledger {
     /// Returns true if the constraints are known, and every one is judged completely, as far as its kinds can be
     /// listed.
     pub(in crate::audit) fn is_settled(&self) -> bool {
-        let waits = |kind: &Kind| self.kinds.get(kind).is_some_and(|book| book.trouble.is_none());
+        let waits = |kind: &Kind| self.kinds.get(kind).is_some_and(|book| !book.is_unavailable());
         self.epoch != Epoch::default()
             && !self.constraints.values().any(|book| book.waiting.iter().any(waits))
     }
@@ -119,12 +119,22 @@ impl Ledger {
                 if pass.verifies {
                     self.suspect_unseen(&pass.kind);
                 }
+                self.set_unreadable(&pass.kind, pass.unreadable);
                 self.judged_since(&pass.kind, pass.epoch, &pass.scope);
             }
             (true, Some(_)) => {}
             (false, Some(namespace)) => drop(book.namespaces.insert(namespace.clone())),
             (false, None) if pass.verifies => {}
             (false, None) => self.stale_again(pass),
+        }
+    }
+
+    /// A list of all namespaces had this number of objects that cannot be read. Unlike a kind that cannot be listed, such
+    /// a kind is waited for: its other objects are judged.
+    fn set_unreadable(&mut self, kind: &Kind, unreadable: usize) {
+        let Some(book) = self.kinds.get_mut(kind) else { return };
+        if std::mem::replace(&mut book.unreadable, unreadable) != unreadable {
+            self.constraints_changed(kind);
         }
     }
 

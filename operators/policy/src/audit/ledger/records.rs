@@ -46,7 +46,10 @@ pub(super) struct KindBook {
     pub(super) verify: bool,
     /// The number of the last verification that began.
     pub(super) sweep: u32,
-    pub(super) trouble: Option<Arc<str>>,
+    /// The reason why the kind cannot be listed or watched.
+    pub(super) unavailable: Option<Arc<str>>,
+    /// Objects in the last complete list of all namespaces that cannot be read.
+    pub(super) unreadable: usize,
 }
 
 /// The parts of an object that are kept.
@@ -91,8 +94,14 @@ impl KindBook {
             namespaces: BTreeSet::new(),
             verify: false,
             sweep: 0,
-            trouble: None,
+            unavailable: None,
+            unreadable: 0,
         }
+    }
+
+    /// Returns true if the kind cannot be listed or watched, so that nothing waits for it.
+    pub(super) fn is_unavailable(&self) -> bool {
+        self.unavailable.is_some()
     }
 
     /// Forgets a constraint.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use constraint_framework::api::ConstraintRef;
 
-use super::records::{ConstraintBook, Definition, Record};
+use super::records::{ConstraintBook, Definition, KindBook, Record};
 use super::verdicts::Held;
 use super::{Ledger, ViolationChange};
 use crate::audit::messages::Messages;
@@ -19,11 +19,11 @@ pub(in crate::audit) struct Report {
     pub(in crate::audit) total: usize,
     /// The first violations, in the order of their places and messages.
     pub(in crate::audit) shown: Vec<(Place, String)>,
-    /// The kinds about which nothing, or nothing recent, is known.
+    /// The kinds about which nothing, or nothing recent, or not everything is known.
     pub(in crate::audit) missing: Vec<Missing>,
 }
 
-/// A kind that cannot be audited.
+/// A kind that cannot be audited, or not completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::audit) struct Missing {
     pub(in crate::audit) kind: Kind,
@@ -35,7 +35,7 @@ impl Ledger {
     pub(in crate::audit) fn take_changed(&mut self) -> Vec<ConstraintRef> {
         let kinds = &self.kinds;
         let is_settled = |book: &ConstraintBook| {
-            book.waiting.iter().all(|kind| kinds.get(kind).is_some_and(|kind| kind.trouble.is_some()))
+            book.waiting.iter().all(|kind| kinds.get(kind).is_some_and(KindBook::is_unavailable))
         };
         let due = self.constraints.iter_mut().filter(|(_, book)| book.changed && is_settled(book));
         due.map(|(id, book)| {
@@ -48,11 +48,11 @@ impl Ledger {
     /// The report of a constraint with at most `limit` violations; `None` while it is not judged completely.
     pub(in crate::audit) fn report(&self, id: &ConstraintRef, limit: usize) -> Option<Report> {
         let book = self.constraints.get(id)?;
-        let missing: Vec<_> = book.definition.kinds.iter().filter_map(|kind| self.missing(kind)).collect();
-        let waits = |kind: &Kind| !missing.iter().any(|missing| missing.kind == *kind);
+        let waits = |kind: &Kind| !self.kinds.get(kind).is_some_and(KindBook::is_unavailable);
         if book.waiting.iter().any(waits) {
             return None;
         }
+        let missing = book.definition.kinds.iter().filter_map(|kind| self.missing(kind)).collect();
         let shown = self.violators(book).flat_map(|(place, record)| {
             let held = record.held(book.slot);
             let mut messages: Vec<_> = held.map(|held| self.messages.read(held.message, place)).collect();
@@ -110,8 +110,12 @@ impl Ledger {
     }
 
     fn missing(&self, kind: &Kind) -> Option<Missing> {
-        let reason = self.kinds.get(kind)?.trouble.clone()?;
-        Some(Missing { kind: kind.clone(), reason })
+        let book = self.kinds.get(kind)?;
+        let unreadable = || match book.unreadable {
+            0 => None,
+            count => Some(Arc::from(format!("list: {count} objects cannot be read"))),
+        };
+        Some(Missing { kind: kind.clone(), reason: book.unavailable.clone().or_else(unreadable)? })
     }
 }
 

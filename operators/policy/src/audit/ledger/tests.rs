@@ -494,7 +494,7 @@ fn news_are_what_has_changed_since_the_constraint_was_first_judged() {
 #[test]
 fn a_kind_that_cannot_be_listed_is_named_and_keeps_the_others_from_nothing() {
     let mut world = World::new();
-    world.ledger.set_trouble(&kind(0), Some("list is forbidden"));
+    world.ledger.set_unavailable(&kind(0), Some("list is forbidden"));
     world.step(Step::Policy(0, 0, Reads::Nothing));
     assert_eq!(world.ledger.take_changed(), [id(0)]);
     let report = world.ledger.report(&id(0), 1).unwrap();
@@ -502,6 +502,53 @@ fn a_kind_that_cannot_be_listed_is_named_and_keeps_the_others_from_nothing() {
     world.settle();
     assert_eq!(world.ledger.take_changed(), [id(0)]);
     assert_eq!(world.ledger.report(&id(0), 1).unwrap().missing, []);
+}
+
+/// Begins a pass over everything, or over one namespace, and ends it with so many objects that cannot be read.
+fn pass_with_unreadable(world: &mut World, due: Step, unreadable: usize) {
+    world.step(due);
+    let mut pass = world.ledger.next_pass(true, |_| true).unwrap();
+    pass.unreadable = unreadable;
+    world.ledger.pass_ended(&pass, true);
+}
+
+fn missing(world: &World) -> Vec<String> {
+    let report = world.ledger.report(&id(0), 1).unwrap();
+    report.missing.iter().map(|missing| missing.reason.to_string()).collect()
+}
+
+#[test]
+fn a_kind_of_which_objects_cannot_be_read_is_named_and_waited_for_all_the_same() {
+    let mut world = World::new();
+    world.step(Step::Policy(0, 0, Reads::Nothing));
+    world.settle();
+    world.ledger.take_changed();
+    pass_with_unreadable(&mut world, Step::Verify, 1);
+    assert_eq!(missing(&world), ["list: 1 objects cannot be read"]);
+    assert_eq!(world.ledger.take_changed(), [id(0)]);
+    world.step(Step::Policy(0, 1, Reads::Nothing));
+    assert!(!world.ledger.is_settled(), "the new policy has judged nothing");
+    assert_eq!((world.ledger.take_changed(), world.ledger.report(&id(0), 1)), (Vec::new(), None));
+}
+
+#[test]
+fn only_a_pass_over_all_namespaces_changes_how_many_objects_cannot_be_read() {
+    let mut world = World::new();
+    world.step(Step::Policy(0, 0, Reads::Nothing));
+    world.settle();
+    pass_with_unreadable(&mut world, Step::Namespace, 1);
+    assert_eq!(missing(&world), [""; 0], "the others were not listed");
+    pass_with_unreadable(&mut world, Step::Verify, 2);
+    let named = ["list: 2 objects cannot be read"];
+    assert_eq!(missing(&world), named);
+    pass_with_unreadable(&mut world, Step::Namespace, 0);
+    assert_eq!(missing(&world), named);
+    world.ledger.set_unavailable(&kind(0), Some("list is forbidden"));
+    assert_eq!(missing(&world), ["list is forbidden"]);
+    world.ledger.set_unavailable(&kind(0), None);
+    assert_eq!(missing(&world), named);
+    pass_with_unreadable(&mut world, Step::Verify, 0);
+    assert_eq!(missing(&world), [""; 0]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(super) struct Collector {
     synced: BTreeSet<(String, String)>,
     excluded: ExcludedNamespaces,
     namespaces: BTreeMap<String, Document>,
-    pub(super) problems: Vec<String>,
+    pub(super) errors: Vec<String>,
 }
 
 /// Everything by which objects are judged. Shared by threads.
@@ -65,7 +65,7 @@ impl Collector {
             synced: BTreeSet::new(),
             excluded: ExcludedNamespaces::default(),
             namespaces: BTreeMap::new(),
-            problems: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -82,7 +82,7 @@ impl Collector {
         };
         if let Err(reason) = taken {
             let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-            self.problems.push(format!("{} {}: {reason}", text("/kind"), text("/metadata/name")));
+            self.errors.push(format!("{} {}: {reason}", text("/kind"), text("/metadata/name")));
         }
     }
 
@@ -141,7 +141,7 @@ impl Collector {
     }
 }
 
-/// The problem of an object that cannot be read.
+/// The message about an object that cannot be read.
 pub(super) fn unreadable(error: impl std::fmt::Display) -> String {
     format!("an object cannot be read: {error}")
 }

@@ -14,15 +14,15 @@ pub(super) fn audit(args: &OnceArgs, progress: &Progress) -> (Arc<Assembly>, Fou
     let mut manifests = Vec::new();
     for path in &args.paths {
         let loaded = load(path);
-        collector.problems.extend(loaded.problems(path));
+        collector.errors.extend(loaded.read_errors(path));
         manifests.extend(loaded.manifests);
     }
     collect(&mut collector, &manifests);
-    let mut found = Found { problems: std::mem::take(&mut collector.problems), ..Found::default() };
+    let mut found = Found { errors: std::mem::take(&mut collector.errors), ..Found::default() };
     let assembly = collector.assemble();
     let mut kinds = std::collections::BTreeSet::new();
     for manifest in manifests {
-        // What cannot be read is among the problems already.
+        // What cannot be read is among the errors already.
         let place = (manifest.path, manifest.line);
         found.take(assembly.judge(manifest.object.to_string(), Some(place)).unwrap_or_default());
         kinds.insert(manifest.object.get("kind").map(ToString::to_string));
@@ -45,7 +45,7 @@ pub(super) fn collect(collector: &mut Collector, manifests: &[Manifest]) {
             Ok(object) => collector.object(&object),
             Err(error) => {
                 let (path, line) = (manifest.path.display(), manifest.line);
-                collector.problems.push(format!("{path}:{line}: {}", unreadable(error)));
+                collector.errors.push(format!("{path}:{line}: {}", unreadable(error)));
             }
         }
     }

@@ -38,25 +38,25 @@ pub(super) async fn audit(
     let kinds = match Discovery::new(client.clone()).run_aggregated().await {
         Ok(discovery) => discovery.groups().flat_map(served).collect(),
         Err(error) => {
-            collector.problems.push(format!("the kinds of the cluster are not known: {error}"));
+            collector.errors.push(format!("the kinds of the cluster are not known: {error}"));
             Vec::new()
         }
     };
     let chunk_size = Some(args.chunk_size).filter(|count| *count > 0);
     let lister = Lister { source: KubeSource::new(client), chunk_size };
     prepare(args, &lister, &kinds, &mut collector).await;
-    let mut found = Found { problems: std::mem::take(&mut collector.problems), ..Found::default() };
+    let mut found = Found { errors: std::mem::take(&mut collector.errors), ..Found::default() };
     let assembly = Arc::new(collector.assemble());
     let wanted = selected(&assembly.filters(), &kinds);
     let all = wanted.len();
     let mut judged =
         stream::iter(wanted).map(|kind| judge(&lister, &assembly, kind, progress)).buffer_unordered(LISTS);
-    while let Some((objects, violations, problems)) = judged.next().await {
+    while let Some((objects, violations, errors)) = judged.next().await {
         found.kinds = found.kinds.saturating_add(1);
         progress.kinds(found.kinds, all);
         found.objects = found.objects.saturating_add(objects);
         found.take(violations);
-        found.problems.extend(problems);
+        found.errors.extend(errors);
     }
     drop(judged);
     found.sort();
@@ -67,7 +67,7 @@ pub(super) async fn audit(
 async fn prepare(args: &OnceArgs, lister: &Lister, kinds: &[ServedKind], collector: &mut Collector) {
     for path in &args.policies {
         let loaded = load(path);
-        collector.problems.extend(loaded.problems(path));
+        collector.errors.extend(loaded.read_errors(path));
         collect(collector, &loaded.manifests);
     }
     let of_group =
@@ -80,7 +80,7 @@ async fn prepare(args: &OnceArgs, lister: &Lister, kinds: &[ServedKind], collect
         for text in read(lister, kind, collector).await {
             match Document::from_text(text).map_err(unreadable).and_then(whole) {
                 Ok(manifest) => collector.policy(&manifest),
-                Err(reason) => collector.problems.push(problem(kind, &reason)),
+                Err(reason) => collector.errors.push(read_error(kind, &reason)),
             }
         }
     }
@@ -94,13 +94,13 @@ async fn prepare(args: &OnceArgs, lister: &Lister, kinds: &[ServedKind], collect
         for text in read(lister, kind, collector).await {
             match Document::from_text(text) {
                 Ok(object) => collector.object(&object),
-                Err(error) => collector.problems.push(problem(kind, &unreadable(error))),
+                Err(error) => collector.errors.push(read_error(kind, &unreadable(error))),
             }
         }
     }
 }
 
-/// All objects of a kind. What cannot be read is a problem.
+/// All objects of a kind. What cannot be read is an error.
 async fn read(lister: &Lister, kind: &ServedKind, collector: &mut Collector) -> Vec<String> {
     let mut items = Vec::new();
     let mut take = |page: Option<Items>| match page {
@@ -109,10 +109,10 @@ async fn read(lister: &Lister, kind: &ServedKind, collector: &mut Collector) -> 
     };
     let result = list(lister, kind, async |page| take(page)).await;
     if let Err(error) = result {
-        collector.problems.push(format!("{} cannot be listed: {error}", name(kind)));
+        collector.errors.push(format!("{} cannot be listed: {error}", name(kind)));
     }
     let readable = |item: Result<String, String>| {
-        item.map_err(|reason| collector.problems.push(problem(kind, &reason))).ok()
+        item.map_err(|reason| collector.errors.push(read_error(kind, &reason))).ok()
     };
     items.into_iter().filter_map(readable).collect()
 }
@@ -122,7 +122,7 @@ fn whole(object: Document) -> Result<Value, String> {
     object.body().parse().map_err(unreadable)
 }
 
-fn problem(kind: &ServedKind, reason: &str) -> String {
+fn read_error(kind: &ServedKind, reason: &str) -> String {
     format!("{}: {reason}", name(kind))
 }
 
@@ -132,10 +132,10 @@ type Judged = (usize, Vec<(ConstraintRef, Violation)>, Vec<String>);
 
 /// Judges all objects of a kind, a page at a time.
 async fn judge(lister: &Lister, assembly: &Arc<Assembly>, kind: ServedKind, progress: &Progress) -> Judged {
-    let (mut objects, mut violations, mut problems) = (0_usize, Vec::new(), Vec::new());
+    let (mut objects, mut violations, mut errors) = (0_usize, Vec::new(), Vec::new());
     let result = list(lister, &kind, async |page| {
         let Some(page) = page else {
-            (objects, violations, problems) = (0, Vec::new(), Vec::new());
+            (objects, violations, errors) = (0, Vec::new(), Vec::new());
             return;
         };
         objects = objects.saturating_add(page.len());
@@ -147,15 +147,15 @@ async fn judge(lister: &Lister, assembly: &Arc<Assembly>, kind: ServedKind, prog
         for judged in judged.await.unwrap_or_else(|error| vec![Err(error.to_string())]) {
             match judged {
                 Ok(found) => violations.extend(found),
-                Err(reason) => problems.push(problem(&kind, &reason)),
+                Err(reason) => errors.push(read_error(&kind, &reason)),
             }
         }
     })
     .await;
     if let Err(error) = result {
-        problems.push(format!("{} cannot be listed: {error}", name(&kind)));
+        errors.push(format!("{} cannot be listed: {error}", name(&kind)));
     }
-    (objects, violations, problems)
+    (objects, violations, errors)
 }
 
 /// Hands each page to `take`, and nothing when the list begins anew because its pages have expired.
@@ -215,7 +215,7 @@ mod tests {
         kube::Client::new(service, "default")
     }
 
-    async fn problems(group: &str, kind: &str, item: &str) -> Vec<String> {
+    async fn errors(group: &str, kind: &str, item: &str) -> Vec<String> {
         let kind = ServedKind {
             group: group.to_owned(),
             version: "v1".to_owned(),
@@ -227,7 +227,7 @@ mod tests {
         let lister = Lister { source: KubeSource::new(client(item)), chunk_size: None };
         let mut collector = Collector::new("");
         prepare(&OnceArgs::default(), &lister, &[kind], &mut collector).await;
-        collector.problems
+        collector.errors
     }
 
     fn nested(levels: usize) -> String {
@@ -235,24 +235,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_read_is_a_problem_also_before_anything_is_judged() {
+    async fn what_cannot_be_read_is_an_error_also_before_anything_is_judged() {
         for (group, kind, item) in [
             (TEMPLATES_GROUP, "ConstraintTemplate", nested(1000)),
             (TEMPLATES_GROUP, "ConstraintTemplate", r#"{"metadata":{"name":1}}"#.to_owned()),
             ("", "Namespace", r#"{"metadata":{"name":1}}"#.to_owned()),
             ("", "Namespace", r#"{"metadata":{"name":"a","labels":{"a":1}}}"#.to_owned()),
         ] {
-            let problems = problems(group, kind, &item).await;
+            let errors = errors(group, kind, &item).await;
             assert!(
-                matches!(&*problems, [problem] if problem.contains("an object cannot be read: ")),
-                "{problems:?}"
+                matches!(&*errors, [error] if error.contains("an object cannot be read: ")),
+                "{errors:?}"
             );
         }
         // Deeper than serde_json reads, and as deep as reviews do.
-        let problems = problems(TEMPLATES_GROUP, "ConstraintTemplate", &nested(200)).await;
-        assert!(
-            matches!(&*problems, [problem] if problem.starts_with("ConstraintTemplate a: ")),
-            "{problems:?}"
-        );
+        let errors = errors(TEMPLATES_GROUP, "ConstraintTemplate", &nested(200)).await;
+        assert!(matches!(&*errors, [error] if error.starts_with("ConstraintTemplate a: ")), "{errors:?}");
     }
 }

@@ -8,23 +8,25 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::assembly::Assembly;
-use super::{Format, Found, Object, Violation};
+use super::{Found, Object, OnceFormat, Violation};
 use crate::audit::reports::{ReportFormat, ReportedViolation, reports};
 use crate::cli::sarif::{Log, Note};
 
 pub(super) fn write(
-    format: Format,
+    format: OnceFormat,
     assembly: &Assembly,
     found: &Found,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        Format::Table => table(assembly, found, out),
-        Format::Json => json(assembly, found, out),
-        Format::Jsonl => lines(assembly, found, out),
-        Format::Openreports => writeln!(out, "{:#}", all_reports(assembly, found, ReportFormat::Openreports)),
-        Format::Wgpolicy => writeln!(out, "{:#}", all_reports(assembly, found, ReportFormat::Wgpolicy)),
-        Format::Sarif => out.write_all(sarif(assembly, found).render().as_bytes()),
+        OnceFormat::Table => table(assembly, found, out),
+        OnceFormat::Json => json(assembly, found, out),
+        OnceFormat::Jsonl => lines(assembly, found, out),
+        OnceFormat::Openreports => {
+            writeln!(out, "{:#}", all_reports(assembly, found, ReportFormat::Openreports))
+        }
+        OnceFormat::Wgpolicy => writeln!(out, "{:#}", all_reports(assembly, found, ReportFormat::Wgpolicy)),
+        OnceFormat::Sarif => out.write_all(sarif(assembly, found).render().as_bytes()),
     }
 }
 
@@ -57,7 +59,9 @@ struct Document<'a> {
     constraints: Vec<Constraint<'a>>,
     kinds: usize,
     objects: usize,
-    problems: &'a [String],
+    /// The key stays as programs read it.
+    #[serde(rename = "problems")]
+    errors: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -104,9 +108,8 @@ impl Serialize for Violations<'_> {
 
 fn json(assembly: &Assembly, found: &Found, out: &mut dyn Write) -> io::Result<()> {
     let constraints = assembly.constraints().map(|constraint| Constraint::new(assembly, found, constraint));
-    let Found { kinds, objects, problems, .. } = found;
-    let document =
-        Document { constraints: constraints.collect(), kinds: *kinds, objects: *objects, problems };
+    let Found { kinds, objects, errors, .. } = found;
+    let document = Document { constraints: constraints.collect(), kinds: *kinds, objects: *objects, errors };
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
 }
@@ -179,15 +182,15 @@ fn sarif(assembly: &Assembly, found: &Found) -> Log {
             });
         }
     }
-    let failure = |problem: &String| Note {
+    let failure = |error: &String| Note {
         rule: String::new(),
         level: "error",
-        message: problem.clone(),
+        message: error.clone(),
         place: None,
         column: 0,
         about: String::new(),
     };
-    log.failures = found.problems.iter().map(failure).collect();
+    log.failures = found.errors.iter().map(failure).collect();
     log
 }
 

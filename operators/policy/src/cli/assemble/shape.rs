@@ -1,19 +1,20 @@
 //! The errors of a document that no API server would accept as an object.
 
+use schema_merge::MountPath;
 use serde_json::Value;
 
-use crate::cli::manifest::{Manifest, at, escaped};
+use crate::cli::manifest::{Manifest, at};
 use crate::cli::snippet::FieldPlaces;
 
 use super::ManifestError;
 
 /// The errors of a document that no API server would take for an object, each at its field.
-pub(super) fn problems(manifest: &Manifest, places: &FieldPlaces) -> Vec<ManifestError> {
-    let problem = |(pointer, text): (String, String)| ManifestError {
+pub(super) fn object_errors(manifest: &Manifest, places: &FieldPlaces) -> Vec<ManifestError> {
+    let placed = |(pointer, text): (String, String)| ManifestError {
         place: Some(places.of(&pointer, manifest)),
         message: format!("not a Kubernetes object: {text}"),
     };
-    errors(&manifest.object).into_iter().map(problem).collect()
+    errors(&manifest.object).into_iter().map(placed).collect()
 }
 
 /// Returns true for what an API server would take for an object.
@@ -41,7 +42,7 @@ fn errors(object: &Value) -> Vec<(String, String)> {
     }
     for (label, value) in at(object, "/metadata/labels").and_then(Value::as_object).into_iter().flatten() {
         if !value.is_string() {
-            wrong.extend(not_text(&format!("/metadata/labels/{}", escaped(label)), value));
+            wrong.extend(not_text(&MountPath::of(["metadata", "labels", label]).to_string(), value));
         }
     }
     let absent = ["apiVersion", "kind"]

@@ -17,7 +17,7 @@ const SHOWN: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Warning {
     pub(in crate::cli) topic: Topic,
-    pub(in crate::cli) problem: ManifestError,
+    pub(in crate::cli) diagnostic: ManifestError,
 }
 
 /// The topic that warnings have in common.
@@ -50,12 +50,12 @@ pub(in crate::cli) enum Topic {
 impl Warning {
     /// A warning about a manifest.
     pub(in crate::cli) fn new(topic: Topic, manifest: &Manifest, message: impl Into<String>) -> Self {
-        Self { topic, problem: ManifestError::at(manifest, message) }
+        Self { topic, diagnostic: ManifestError::at(manifest, message) }
     }
 
     /// A warning that is not about a manifest.
     pub(in crate::cli) fn general(topic: Topic, message: impl Into<String>) -> Self {
-        Self { topic, problem: ManifestError { place: None, message: message.into() } }
+        Self { topic, diagnostic: ManifestError { place: None, message: message.into() } }
     }
 
     /// Writes warnings, a line each; of a topic with many the first few and their number, unless `all` is set.
@@ -67,15 +67,16 @@ impl Warning {
     ) -> io::Result<()> {
         let mut topics: BTreeMap<&Topic, Vec<&ManifestError>> = BTreeMap::new();
         for warning in warnings {
-            topics.entry(&warning.topic).or_default().push(&warning.problem);
+            topics.entry(&warning.topic).or_default().push(&warning.diagnostic);
         }
-        for problems in topics.values() {
+        for diagnostics in topics.values() {
             // Two lines for two warnings: a count instead of the last one would be no shorter.
-            let shown = if all || problems.len() <= SHOWN.saturating_add(1) { problems.len() } else { SHOWN };
-            for problem in problems.iter().take(shown) {
-                writeln!(err, "webtroller {command}: warning: {problem}")?;
+            let shown =
+                if all || diagnostics.len() <= SHOWN.saturating_add(1) { diagnostics.len() } else { SHOWN };
+            for diagnostic in diagnostics.iter().take(shown) {
+                writeln!(err, "webtroller {command}: warning: {diagnostic}")?;
             }
-            let more = problems.len().saturating_sub(shown);
+            let more = diagnostics.len().saturating_sub(shown);
             if more > 0 {
                 let number = thousands(more);
                 writeln!(err, "webtroller {command}: warning: and {number} more like this; -v lists them")?;
@@ -110,7 +111,7 @@ pub(super) fn of(manifests: &[Manifest]) -> Vec<Warning> {
         let duplicate = manifest.duplicate.as_ref()?;
         let message = format!("the key {:?} is defined twice; the last value counts", duplicate.key);
         let place = Place { line: duplicate.line, ..Place::of(manifest) };
-        Some(Warning { topic: Topic::Key, problem: ManifestError { place: Some(place), message } })
+        Some(Warning { topic: Topic::Key, diagnostic: ManifestError { place: Some(place), message } })
     });
     let mut warnings: Vec<_> = keys.chain(repetitions(manifests)).collect();
     warnings.dedup();

@@ -13,6 +13,7 @@ use constraint_framework::review::{Document, Review, ReviewSource};
 
 use crate::cli::assemble::Assembly;
 use crate::cli::judge::{Unplaced, review_of, verdict};
+use crate::cli::nanoseconds::nanoseconds;
 use crate::cli::progress::Progress;
 
 use super::memory;
@@ -216,10 +217,6 @@ fn record(assembly: &Assembly, plan: &Plan, rows: Vec<Row>, facts: Facts) -> Rec
 fn rate(all: Option<&Latency>, busy: Duration) -> u64 {
     let reviews = u128::from(all.map_or(0, |latency| latency.reviews)).saturating_mul(1_000_000_000);
     reviews.checked_div(busy.as_nanos()).and_then(|rate| u64::try_from(rate).ok()).unwrap_or_default()
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

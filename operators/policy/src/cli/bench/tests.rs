@@ -36,7 +36,7 @@ fn args() -> BenchArgs {
         concurrency: 1,
         memory: false,
         stats: false,
-        output: Format::Json,
+        output: BenchFormat::Json,
         save: None,
         compare: None,
         threshold: 1e12,
@@ -88,9 +88,9 @@ fn threads_share_all_reviews() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("before.json");
     std::fs::write(&file, ran.out).unwrap();
-    let ran = run(&BenchArgs { compare: Some(file), output: Format::Table, ..args() }, &input);
+    let ran = run(&BenchArgs { compare: Some(file), output: BenchFormat::Table, ..args() }, &input);
     assert!(ran.out.contains("3 threads then, 1 now"), "{}", ran.out);
-    let ran = run(&BenchArgs { concurrency: 2, output: Format::Table, ..args() }, &input);
+    let ran = run(&BenchArgs { concurrency: 2, output: BenchFormat::Table, ..args() }, &input);
     assert!(ran.out.contains(" on 2 threads: "), "{}", ran.out);
 }
 
@@ -111,7 +111,7 @@ fn a_measurement_is_saved_and_compared_with() {
     let input = format!("{POLICIES}{OBJECTS}");
     let saved = run(&BenchArgs { save: Some(file.clone()), ..args() }, &input);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), saved.out);
-    let compared = BenchArgs { compare: Some(file.clone()), output: Format::Table, ..args() };
+    let compared = BenchArgs { compare: Some(file.clone()), output: BenchFormat::Table, ..args() };
     let ran = run(&compared, &input);
     assert_eq!(ran.code, 0, "{}", ran.out);
     assert!(ran.out.contains("all constraints  ") && ran.out.contains("K8sAny/two  "), "{}", ran.out);
@@ -120,7 +120,7 @@ fn a_measurement_is_saved_and_compared_with() {
     fast.all = record::Latency { p50: 1, rounds: vec![1], ..fast.all };
     std::fs::write(&file, fast.to_json()).unwrap();
     let yaml = folder.path().join("saved.yaml");
-    let saved = run(&BenchArgs { save: Some(yaml.clone()), output: Format::Yaml, ..args() }, &input);
+    let saved = run(&BenchArgs { save: Some(yaml.clone()), output: BenchFormat::Yaml, ..args() }, &input);
     assert_eq!(std::fs::read_to_string(&yaml).unwrap(), saved.out);
     assert_eq!(run(&BenchArgs { compare: Some(yaml), ..args() }, &input).code, 0);
     let ran = run(&BenchArgs { threshold: 10.0, ..compared }, &input);
@@ -151,7 +151,7 @@ fn what_cannot_be_measured_is_said() {
 
 #[test]
 fn a_table_names_every_row_once() {
-    let ran = run(&BenchArgs { output: Format::Table, ..args() }, &format!("{POLICIES}{OBJECTS}"));
+    let ran = run(&BenchArgs { output: BenchFormat::Table, ..args() }, &format!("{POLICIES}{OBJECTS}"));
     for name in ["all constraints ", "K8sAny/one ", "K8sAny/two "] {
         assert_eq!(ran.out.lines().filter(|line| line.starts_with(name)).count(), 1, "{}", ran.out);
     }

@@ -46,7 +46,7 @@ fn run(input: &str, constraint: Option<&str>) -> (u8, Value, String) {
         input: InputArgs::default(),
         constraint: constraint.map(str::to_owned),
         object: None,
-        output: Format::Json,
+        output: ExplainFormat::Json,
     };
     let ran = |output| {
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -54,8 +54,8 @@ fn run(input: &str, constraint: Option<&str>) -> (u8, Value, String) {
         let code = explain(&ExplainArgs { output, ..args.clone() }, standard, &mut out, &mut err);
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     };
-    let (code, json, err) = ran(Format::Json);
-    let text = ran(Format::Text).1;
+    let (code, json, err) = ran(ExplainFormat::Json);
+    let text = ran(ExplainFormat::Text).1;
     (code, serde_json::from_str(&json).unwrap_or_default(), format!("{text}{err}"))
 }
 

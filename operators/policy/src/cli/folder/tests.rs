@@ -47,7 +47,7 @@ fn denial(reading: &Reading) -> String {
 fn each_object_goes_where_it_belongs() {
     let folder = folder();
     let reading = PolicyFolder::new(folder.path()).read();
-    assert_eq!(reading.problems, [""; 0]);
+    assert_eq!(reading.errors, [""; 0]);
     assert_eq!((reading.templates, reading.constraints, reading.reviews.len()), (1, 1, 1));
     assert_eq!(denial(&reading), "[c] shop");
 }
@@ -73,7 +73,7 @@ fn what_broke_keeps_its_last_good_version_and_is_reported() {
         write(folder.path(), "template.yaml", broken);
         let reading = policies.read();
         assert_eq!(denial(&reading), "[c] shop");
-        assert_eq!(reading.problems.len(), 1, "{:?}", reading.problems);
-        assert!(reading.problems[0].contains("template.yaml"), "{:?}", reading.problems);
+        assert_eq!(reading.errors.len(), 1, "{:?}", reading.errors);
+        assert!(reading.errors[0].contains("template.yaml"), "{:?}", reading.errors);
     }
 }

@@ -10,7 +10,7 @@ use crate::cli::load::load_reader;
 #[test]
 fn a_slow_machine_finds_what_a_fast_one_finds() {
     let manifests = load_reader(Path::new("x"), &mut slow::MANIFESTS.as_bytes()).unwrap();
-    let assembly = assemble(&manifests, slow::compiler()).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let assembly = assemble(&manifests, slow::compiler()).unwrap_or_else(|errors| panic!("{errors:?}"));
     let times = Times::default();
     for times in [None, Some(&times)] {
         let options = JudgeOptions { unplaced: Unplaced::Nowhere, in_turn: true, times };

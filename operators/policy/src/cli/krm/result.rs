@@ -46,10 +46,10 @@ impl FunctionResult {
     }
 
     /// Describes what keeps an item from being used.
-    pub(super) fn problem(problem: &ManifestError, package: &[Manifest]) -> Self {
-        match super::item_of(problem, package) {
-            Some(item) => Self { message: problem.message.clone(), ..Self::about(item) },
-            None => Self::failure(problem.to_string()),
+    pub(super) fn error(error: &ManifestError, package: &[Manifest]) -> Self {
+        match super::item_of(error, package) {
+            Some(item) => Self { message: error.message.clone(), ..Self::about(item) },
+            None => Self::failure(error.to_string()),
         }
     }
 

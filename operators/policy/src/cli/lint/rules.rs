@@ -9,10 +9,11 @@ use constraint_framework::api::{
 use constraint_framework::inventory::Reads;
 use regex::Regex;
 use rego_compat::{Module, RegoVersion, Restrictions, Segment};
+use schema_merge::MountPath;
 use serde_json::Value;
 
 use crate::api_version::{self, group_version};
-use crate::cli::manifest::{Manifest, escaped, text};
+use crate::cli::manifest::{Manifest, text};
 use crate::cli::snippet::{FieldPlaces, place_of};
 
 use super::Lint;
@@ -198,9 +199,9 @@ fn of_parameters(
     let unused = declared.iter().filter(|name| !code.contains(name.as_str()));
     let mut lints: Vec<_> = unused
         .map(|name| {
-            let pointer = format!("/spec/crd/spec/validation/openAPIV3Schema/properties/{}", escaped(name));
+            let path = ["spec", "crd", "spec", "validation", "openAPIV3Schema", "properties", name];
             let message = format!("the parameter {name:?} is not read by the policy");
-            at(manifest, &pointer, "unused-parameter", message)
+            at(manifest, &MountPath::of(path).to_string(), "unused-parameter", message)
         })
         .collect();
     let open = ["additionalProperties", "x-kubernetes-preserve-unknown-fields"];

@@ -33,7 +33,7 @@ fn found(template: &str, constraint: &str) -> Vec<(String, u64)> {
     let args = LintArgs {
         input: InputArgs { paths: vec![file], ..InputArgs::default() },
         fix: false,
-        output: Format::Json,
+        output: LintFormat::Json,
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
@@ -182,7 +182,7 @@ fn fixed(text: &str) -> (String, String, u8) {
     let file = folder.path().join("policy.yaml");
     std::fs::write(&file, text).unwrap();
     let input = InputArgs { paths: vec![file.clone()], ..InputArgs::default() };
-    let args = LintArgs { input, fix: true, output: Format::Text };
+    let args = LintArgs { input, fix: true, output: LintFormat::Text };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
     let code = lint(&args, standard, &mut out, &mut err);
@@ -252,7 +252,7 @@ fn a_file_that_is_named_twice_is_rewritten_once() {
         .unwrap();
     let paths = vec![file.clone(), folder.path().to_owned(), folder.path().join("./policy.yaml")];
     let args =
-        LintArgs { input: InputArgs { paths, ..InputArgs::default() }, fix: true, output: Format::Text };
+        LintArgs { input: InputArgs { paths, ..InputArgs::default() }, fix: true, output: LintFormat::Text };
     let mut err = Vec::new();
     let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
     assert_eq!(lint(&args, standard, &mut Vec::new(), &mut err), 0);
@@ -281,12 +281,12 @@ fn what_has_no_safe_rewrite_stays_and_is_named() {
 }
 
 #[test]
-fn other_files_of_a_folder_are_no_mistakes_and_a_folder_without_policies_is_one() {
+fn other_files_of_a_folder_are_no_errors_and_a_folder_without_policies_is_one() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("kustomization.yaml"), "resources: [template.yaml]\n").unwrap();
     let run = || {
         let input = InputArgs { paths: vec![folder.path().to_owned()], ..InputArgs::default() };
-        let args = LintArgs { input, fix: false, output: Format::Text };
+        let args = LintArgs { input, fix: false, output: LintFormat::Text };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
         (lint(&args, standard, &mut out, &mut err), String::from_utf8(err).unwrap())
@@ -304,7 +304,7 @@ fn what_cannot_be_used_is_a_notification_in_sarif() {
     let file = folder.path().join("policy.yaml");
     std::fs::write(&file, TEMPLATE.replace("violation contains", "violatoin contains")).unwrap();
     let input = InputArgs { paths: vec![file.clone()], ..InputArgs::default() };
-    let args = LintArgs { input, fix: false, output: Format::Sarif };
+    let args = LintArgs { input, fix: false, output: LintFormat::Sarif };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let standard = StandardInput { reader: &mut std::io::empty(), is_terminal: true };
     assert_eq!(lint(&args, standard, &mut out, &mut err), 1);

@@ -31,7 +31,7 @@ const OBJECTS: &str = "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {n
 fn assembled(text: &str) -> Result<Assembly, String> {
     let manifests = load_reader(std::path::Path::new("x"), &mut text.as_bytes()).unwrap();
     assemble(&manifests, constraint_framework::policyset::Compiler::default())
-        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 /// Object and message of each violation.
@@ -138,7 +138,7 @@ fn a_binding_that_warns_and_audits_warns() {
 fn what_keeps_a_policy_from_judging_is_named() {
     let unbound = POLICY.split("---").next().unwrap();
     let assembly = assembled(unbound).unwrap();
-    assert!(assembly.warnings[0].problem.message.contains("binds this policy"));
+    assert!(assembly.warnings[0].diagnostic.message.contains("binds this policy"));
     for (from, to, expected) in [
         ("params.max, ", "parms.max, ", "/spec/validations/0/expression:1:"),
         ("policyName: replicas", "policyName: other", "there is no ValidatingAdmissionPolicy \"other\""),
@@ -200,7 +200,7 @@ spec:
 #[test]
 fn mutating_policies_are_checked_and_said_to_have_no_effect() {
     let assembly = assembled(&format!("{MUTATING}{OBJECTS}")).unwrap();
-    let said: Vec<_> = assembly.warnings.iter().map(|warning| warning.problem.to_string()).collect();
+    let said: Vec<_> = assembly.warnings.iter().map(|warning| warning.diagnostic.to_string()).collect();
     assert_eq!(
         said,
         ["x:2: this MutatingAdmissionPolicy has no effect: they are checked here, and not applied"]

@@ -1,4 +1,7 @@
 //! Two lists of globs, as both targets have them: what is selected, and what is taken out again.
+//!
+//! They are translated here and not by the translator of Rego's `glob.match`: that one has `{a,b}`, which is refused here, and
+//! neither the indexes of Terraform nor a message about what is wrong, so that one translator for both would be more code.
 
 use constraint_framework::api::{FieldError, FieldErrors};
 use constraint_framework::review::Review;
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_reported() {
+    fn all_errors_are_reported() {
         let spec = json!({"ancestries": ["{a,b}", 1, "organisations/1"], "target": ["**"], "exclude": "x"});
         let errors = Selection::new(Some(&spec), &FORM).unwrap_err().to_string();
         for place in [

@@ -1,12 +1,11 @@
 //! `schema check`: the API server's verdict, and the lints apart from it.
 
-use schema_merge::{Diagnostic, Severity, StructuralOptions, check_structural, validate_crd};
+use schema_merge::{Diagnostic, MountPath, Severity, StructuralOptions, check_structural, validate_crd};
 use serde_json::Value;
 
 use super::SchemaCheckArgs;
 use super::report::{Level, Note, Report};
 use super::source::{Content, Source, Standard, read};
-use crate::cli::manifest::escaped;
 
 pub(super) fn run(args: &SchemaCheckArgs, input: &mut Standard<'_>) -> Report {
     let mut report = Report::default();
@@ -40,8 +39,7 @@ fn boolean_names(value: &Value, pointer: &mut String, found: &mut Vec<(String, S
         Value::Object(fields) => {
             let is_properties = pointer.ends_with("/properties");
             for (key, below) in fields {
-                pointer.push('/');
-                pointer.push_str(&escaped(key));
+                pointer.push_str(&MountPath::of([key.as_str()]).to_string());
                 if is_properties && matches!(key.as_str(), "true" | "false") {
                     found.push((pointer.clone(), key.clone()));
                 }

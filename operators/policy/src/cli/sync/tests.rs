@@ -33,13 +33,8 @@ spec: {groups: {'': {v1: [Namespace]}, networking.k8s.io: {v1: [Ingress]}}}
 
 fn run(documents: &[&str], omit: bool) -> (u8, String) {
     let input = documents.join("---");
-    let args = SyncTestArgs {
-        paths: Vec::new(),
-        filenames: Vec::new(),
-        images: Vec::new(),
-        tempdir: TempDir::default(),
-        force_omit_gvk_manifest: omit,
-    };
+    let args =
+        SyncTestArgs { paths: Vec::new(), sources: SourceArgs::default(), force_omit_gvk_manifest: omit };
     let args = SyncArgs { command: SyncCommand::Test(args) };
     let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
     let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -10,7 +10,7 @@ use super::scorecard::Scorecard;
 
 pub(super) fn render(
     violations: &[PlacedViolation<'_>],
-    problems: &[ManifestError],
+    errors: &[ManifestError],
     scorecard: Option<&Scorecard>,
 ) -> String {
     let rule = |violation: &PlacedViolation<'_>| {
@@ -26,7 +26,7 @@ pub(super) fn render(
         tool: "webtroller test",
         rules: violations.iter().map(rule).collect(),
         results: violations.iter().map(result).collect(),
-        failures: problems.iter().map(Note::from).collect(),
+        failures: errors.iter().map(Note::from).collect(),
         properties: scorecard.map(|scorecard| json!({ "scorecard": scorecard })),
     }
     .render()

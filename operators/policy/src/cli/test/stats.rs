@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::assemble::Assembly;
 use crate::cli::judge::{Cost, Times};
+use crate::cli::nanoseconds::nanoseconds;
 
 const REGO: &str = "Rego";
 const CEL: &str = "K8sNativeValidation";
@@ -60,10 +61,6 @@ fn of_constraint(cost: &Cost, engine: &str) -> Vec<Value> {
 
 fn stat(name: &str, value: u64, engine: &str) -> Value {
     json!({"name": name, "value": value, "source": {"type": "engine", "value": engine}})
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A line per constraint, the costliest first.

@@ -260,7 +260,7 @@ fn everything_that_is_wrong_is_said_at_its_place() {
 }
 
 #[test]
-fn mistakes_have_the_line_of_their_field_and_one_error_each() {
+fn errors_have_the_line_of_their_field_and_one_message_each() {
     let constraint = format!("{CONSTRAINT}  paramters: {{}}\n  enforcementActions: []\n");
     let template = TEMPLATE.replace("targets:", "targts:");
     let ran =
@@ -273,7 +273,7 @@ fn mistakes_have_the_line_of_their_field_and_one_error_each() {
             format!("b.yaml:{}: /spec/{word}: unknown field: it is not in the schema of kind ", line(word));
         assert_eq!(ran.err.matches(&expected).count(), 1, "{expected}: {}", ran.err);
     }
-    // The constraints of a template that is refused have no mistake of their own.
+    // The constraints of a template that is refused have no error of their own.
     let ran =
         run(&[("a.yaml", &template), ("b.yaml", CONSTRAINT)], &["-f", "@/a.yaml", "-f", "@/b.yaml"], "");
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
@@ -295,7 +295,7 @@ fn what_cannot_be_read_is_named() {
 }
 
 #[test]
-fn mistakes_of_yaml_are_at_their_line_of_the_file_with_a_caret() {
+fn errors_of_yaml_are_at_their_line_of_the_file_with_a_caret() {
     let files = [("p/a.yaml", "kind: A\nlabels: {a: b\nspec: 1\n"), ("p/b.yaml", "kind: B\nsize: .inf\n")];
     let ran = run(&files, &["-f", "@/p"], "");
     assert_eq!(
@@ -493,7 +493,7 @@ impl Write for Closed {
 fn a_reader_that_went_away_does_not_change_the_verdict() {
     let code = |input: &str| {
         let standard = StandardInput { reader: &mut input.as_bytes(), is_terminal: false };
-        let args = TestArgs { output: Format::Json, ..TestArgs::default() };
+        let args = TestArgs { output: TestFormat::Json, ..TestArgs::default() };
         let mut err = Vec::new();
         (test(&args, standard, &mut Closed, &mut err), err.len())
     };
@@ -590,7 +590,7 @@ fn policies_in_cel_can_be_left_out_or_given_a_failure_policy() {
 }
 
 #[test]
-fn mistakes_of_code_are_at_their_line_of_the_file_with_a_caret() {
+fn errors_of_code_are_at_their_line_of_the_file_with_a_caret() {
     let template = TEMPLATE.replace("msg := sprintf", "msg := sprnitf");
     let files = [("p/template.yaml", template.as_str()), ("p/constraint.yaml", CONSTRAINT)];
     let ran = run(&files, &["-f", "@/p"], OBJECTS);

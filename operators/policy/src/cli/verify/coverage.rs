@@ -47,12 +47,12 @@ pub struct CoverageArgs {
     pub threshold: f64,
     /// Output format of the report.
     #[arg(long, short, value_enum, default_value_t, ignore_case = true)]
-    pub output: Format,
+    pub output: CoverageFormat,
 }
 
 /// The format of the printed report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum CoverageFormat {
     /// The bodies that are not exercised, by template.
     #[default]
     Text,
@@ -163,8 +163,8 @@ fn run(args: &CoverageArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<
     let exercised = bodies().filter(|body| body.missing().is_none()).count();
     let percentage = percent(exercised, bodies().count());
     let text = match args.output {
-        Format::Text => text(&templates, exercised, percentage),
-        Format::Json => format!("{:#}\n", to_json(&templates, percentage)),
+        CoverageFormat::Text => text(&templates, exercised, percentage),
+        CoverageFormat::Json => format!("{:#}\n", to_json(&templates, percentage)),
     };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

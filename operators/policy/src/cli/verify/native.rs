@@ -47,9 +47,9 @@ impl NativeTest {
     fn policies(&self, more: &[Manifest]) -> Result<ReadPolicies, String> {
         let all: Vec<&Manifest> = self.manifests.iter().chain(more).collect();
         let read = ReadPolicies::of(&all);
-        match read.problems.as_slice() {
+        match read.errors.as_slice() {
             [] => Ok(read),
-            problems => Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+            errors => Err(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
         }
     }
 

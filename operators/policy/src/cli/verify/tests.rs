@@ -62,7 +62,7 @@ fn args(paths: Vec<PathBuf>) -> VerifyArgs {
         verbose: false,
         trace: false,
         cel: EngineArgs::default(),
-        output: Format::Text,
+        output: VerifyFormat::Text,
     }
 }
 
@@ -82,16 +82,16 @@ fn folder(suite: &str) -> tempfile::TempDir {
 }
 
 fn output(suite: &str, run_only: Option<&str>) -> (bool, String) {
-    output_as(Format::Text, suite, run_only)
+    output_as(VerifyFormat::Text, suite, run_only)
 }
 
-fn output_as(output: Format, suite: &str, run_only: Option<&str>) -> (bool, String) {
+fn output_as(output: VerifyFormat, suite: &str, run_only: Option<&str>) -> (bool, String) {
     output_of(&folder(suite), output, run_only, None)
 }
 
 fn output_of(
     folder: &tempfile::TempDir,
-    output: Format,
+    output: VerifyFormat,
     run_only: Option<&str>,
     engine: Option<EngineChoice>,
 ) -> (bool, String) {
@@ -195,7 +195,7 @@ fn reports_for_programs_warn_where_nothing_ran() {
         assert_eq!(verify(&args, &mut out, &mut err), 0);
         String::from_utf8(err).unwrap()
     };
-    for output in [Format::Junit, Format::Json] {
+    for output in [VerifyFormat::Junit, VerifyFormat::Json] {
         assert_eq!(said(output, Some("nothing")), "webtroller verify: warning: nothing ran\n");
         assert_eq!(said(output, None), "");
     }
@@ -247,7 +247,8 @@ fn invalid_is_about_the_schema() {
 #[test]
 fn programs_get_json() {
     let suite = SUITE.replace("- name: taken", "- name: taken\n    skip: true");
-    let (passed, text) = output_as(Format::Json, &suite.replace("violations: no", "violations: 3"), None);
+    let (passed, text) =
+        output_as(VerifyFormat::Json, &suite.replace("violations: no", "violations: 3"), None);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let test = &value["suites"][0]["tests"][0];
     assert!(!passed && value["passed"] == false && test["result"] == "fail");
@@ -264,7 +265,7 @@ fn programs_get_json() {
 #[test]
 fn ci_systems_get_junit() {
     let suite = SUITE.replace("- name: taken", "- name: <taken> & \"gone\"\n    skip: true");
-    let (_, text) = output_as(Format::Junit, &suite.replace("violations: no", "violations: 3"), None);
+    let (_, text) = output_as(VerifyFormat::Junit, &suite.replace("violations: no", "violations: 3"), None);
     assert!(
         text.contains(
             "<testsuites name=\"webtroller verify\" tests=\"3\" skipped=\"1\" failures=\"1\" errors=\"0\""
@@ -278,8 +279,11 @@ fn ci_systems_get_junit() {
             && text.contains("<skipped/>"),
         "{text}"
     );
-    let (_, text) =
-        output_as(Format::Junit, &SUITE.replace("template: template.yaml", "template: missing.yaml"), None);
+    let (_, text) = output_as(
+        VerifyFormat::Junit,
+        &SUITE.replace("template: template.yaml", "template: missing.yaml"),
+        None,
+    );
     assert!(
         text.contains("<testcase name=\"labels\" classname=\"labels\"") && text.contains("missing.yaml"),
         "{text}"
@@ -312,7 +316,7 @@ const CEL: &str = r#"
 fn an_engine_can_be_chosen_and_both_compared() {
     let labels = SUITE.split("  - name: taken").next().unwrap();
     let folder = folder(labels);
-    let passes = |engine| output_of(&folder, Format::Text, None, engine);
+    let passes = |engine| output_of(&folder, VerifyFormat::Text, None, engine);
     let (passed, text) = passes(Some(EngineChoice::Cel));
     assert!(passed && text.contains("=== SKIP  labels"), "{text}");
     fs::write(folder.path().join("template.yaml"), format!("{}{CEL}", TEMPLATE.trim_end())).unwrap();
@@ -464,7 +468,7 @@ fn bodies_that_no_case_violates_are_named() {
         let args = CoverageArgs {
             paths: vec![folder.path().to_owned()],
             threshold,
-            output: super::coverage::Format::Text,
+            output: super::coverage::CoverageFormat::Text,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let code = coverage(&args, &mut out, &mut err);
@@ -483,7 +487,7 @@ fn covered(folder: &Path) -> (u8, String) {
     let args = CoverageArgs {
         paths: vec![folder.to_owned()],
         threshold: 100.0,
-        output: super::coverage::Format::Text,
+        output: super::coverage::CoverageFormat::Text,
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let code = coverage(&args, &mut out, &mut err);

@@ -27,7 +27,7 @@ pub(in crate::controller) struct Observed {
     /// The version in which its constraints are watched: ours, or the first of those that are served, once it is established.
     pub(super) version: Option<String>,
     /// The reason why the API server does not serve it, and whether its names are another CRD's.
-    pub(super) trouble: Option<(String, bool)>,
+    pub(super) serving_error: Option<(String, bool)>,
     pub(super) fingerprint: String,
     pub(super) revision: u64,
 }
@@ -53,7 +53,7 @@ impl Observed {
             terminating: crd.metadata.deletion_timestamp.is_some(),
             established: is_established(crd),
             version: version(crd),
-            trouble: [("NamesAccepted", true), ("Established", false)].into_iter().find_map(
+            serving_error: [("NamesAccepted", true), ("Established", false)].into_iter().find_map(
                 |(name, is_conflict)| Some((condition(crd, name, "False")?.to_owned(), is_conflict)),
             ),
             fingerprint: fingerprint(crd.data.get("spec").unwrap_or(&Value::Null)),

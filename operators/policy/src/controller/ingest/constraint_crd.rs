@@ -114,12 +114,12 @@ impl Ingest {
         let Some(known) = self.templates.known.get_mut(name) else { return };
         known.job = None;
         let Some(desired) = known.desired.clone() else { return };
-        let (trouble, is_conflict) = match self.crds.trouble(&desired.name) {
-            Some((trouble, is_conflict)) => (trouble, is_conflict),
+        let (error, is_conflict) = match self.crds.serving_error(&desired.name) {
+            Some((error, is_conflict)) => (error, is_conflict),
             None => ("look at its conditions", false),
         };
         let reason =
-            format!("the CRD {} is not served after {} s: {trouble}", desired.name, ESTABLISH.as_secs());
+            format!("the CRD {} is not served after {} s: {error}", desired.name, ESTABLISH.as_secs());
         let error = pod_error("create_error", reason);
         // Another CRD has the names: that ends when a user renames or deletes one of them.
         let failure = match is_conflict {

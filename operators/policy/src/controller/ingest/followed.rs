@@ -34,7 +34,7 @@ struct Watched {
     /// The first list is complete.
     listed: bool,
     /// The reason why it is not.
-    trouble: Option<String>,
+    list_error: Option<String>,
 }
 
 impl Followed {
@@ -94,7 +94,7 @@ impl Ingest {
             return;
         }
         self.followed.versions.watched(&gvk);
-        let watched = Watched { gvk: gvk.clone(), listed: false, trouble: None };
+        let watched = Watched { gvk: gvk.clone(), listed: false, list_error: None };
         if let Some(before) = self.followed.kinds.insert(gvk.kind.clone(), watched) {
             self.registrars.constraints.remove(&before.gvk);
         }
@@ -142,12 +142,12 @@ impl Ingest {
     }
 
     /// A template is not in force before its constraints are known. What is known stays so when the watch breaks off.
-    fn note_list(&mut self, gvk: &GroupVersionKind, trouble: Option<String>) {
+    fn note_list(&mut self, gvk: &GroupVersionKind, list_error: Option<String>) {
         let Some(watched) = self.followed.kinds.get_mut(&gvk.kind).filter(|watched| !watched.listed) else {
             return;
         };
-        watched.listed = trouble.is_none();
-        watched.trouble = trouble;
+        watched.listed = list_error.is_none();
+        watched.list_error = list_error;
         self.report_placed(&gvk.kind.to_lowercase());
     }
 
@@ -156,7 +156,7 @@ impl Ingest {
         let known = self.templates.known.get(template).filter(|known| known.placed);
         let Some((kind, _)) = known.and_then(|known| known.watched.as_ref()) else { return };
         let Some(watched) = self.followed.kinds.get(kind) else { return };
-        match &watched.trouble {
+        match &watched.list_error {
             _ if watched.listed => self.template_outcome(template, None),
             Some(reason) => {
                 let reason = format!("the constraints of kind {kind} cannot be listed: {reason}");

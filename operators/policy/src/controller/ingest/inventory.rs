@@ -13,7 +13,7 @@ use crate::config::{ExcludedNamespaces, Process};
 
 use super::Ingest;
 use super::gauges::count_sync;
-use super::sources::{GvkKey, gvk_key};
+use super::sources::{GvkKey, ObjectName, gvk_key};
 
 impl Ingest {
     pub(super) fn on_inventory(&mut self, event: WatchEvent) {
@@ -46,15 +46,23 @@ impl Ingest {
         }
     }
 
-    /// An object whose new version cannot be read leaves the inventory, and the constraints that refer to its kind say so.
+    /// An object whose new version cannot be read leaves the inventory, and the constraints that refer to its kind say so,
+    /// unless its Namespace is left out.
     fn object_unreadable(&mut self, key: &GvkKey, object: &WatchedObject, error: &str) {
-        self.object_gone(key, object);
         let (_, _, kind_name) = key;
         tracing::warn!(kind = kind_name, object = %object.key(), error, "an object cannot be read for the inventory");
+        let name = name(object);
+        let counts = !self.sync.leaves_out(key, &name);
         let kind = self.sync.kinds.entry(key.clone()).or_default();
-        let reason = format!("{}: an object cannot be read: {error}", object.key());
-        kind.waiting.iter().for_each(|source| source.list_fails(ErrorClass::Transient, reason.clone()));
-        if kind.unreadable.insert(name(object)) {
+        let (stored, is_news) = kind.set_unreadable(name);
+        if counts {
+            let reason = format!("{}: an object cannot be read: {error}", object.key());
+            kind.waiting.iter().for_each(|source| source.list_fails(ErrorClass::Transient, reason.clone()));
+        }
+        if let Some(document) = stored {
+            self.drop_object(&document);
+        }
+        if counts && is_news {
             self.report_sync();
         }
     }
@@ -111,6 +119,6 @@ impl Ingest {
     }
 }
 
-fn name(object: &WatchedObject) -> (Option<String>, String) {
+fn name(object: &WatchedObject) -> ObjectName {
     (object.namespace().map(str::to_owned), object.name().to_owned())
 }

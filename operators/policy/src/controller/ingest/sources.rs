@@ -16,7 +16,7 @@ use serde_json::Value;
 use watch_manager::{EventKind, WatchEvent, WatchedObject};
 
 use crate::api_error::reason;
-use crate::config::{CONFIG_NAME, ExcludedNamespaces};
+use crate::config::{CONFIG_NAME, ExcludedNamespaces, Process};
 use crate::controller::kinds::{CONFIG, parent_kind};
 use crate::controller::status::{Outcome, pod_error, retried};
 use crate::controller::sync::SyncSources;
@@ -41,13 +41,16 @@ pub(super) struct Synced {
 
 pub(super) type GvkKey = (String, String, String);
 
+/// The namespace of an object, if it is in one, and its name.
+pub(super) type ObjectName = (Option<String>, String);
+
 /// A kind that is asked for.
 #[derive(Default)]
 pub(super) struct Kind {
     pub(super) waiting: Vec<ReadinessSource>,
-    pub(super) objects: BTreeMap<(Option<String>, String), Document>,
-    /// The objects that exist and cannot be read.
-    pub(super) unreadable: BTreeSet<(Option<String>, String)>,
+    pub(super) objects: BTreeMap<ObjectName, Document>,
+    /// The objects that exist and cannot be read, also those in Namespaces that the Config excludes.
+    pub(super) unreadable: BTreeSet<ObjectName>,
     state: State,
 }
 
@@ -90,14 +93,20 @@ impl Synced {
         self.pending_lists.is_empty()
     }
 
+    /// Returns true if the Config excludes an object by its Namespace, or a Namespace by its own name.
+    pub(super) fn leaves_out(&self, (group, _, kind): &GvkKey, (namespace, name): &ObjectName) -> bool {
+        let is_namespace = group.is_empty() && kind == "Namespace";
+        let namespace = if is_namespace { name.as_str() } else { namespace.as_deref().unwrap_or_default() };
+        self.excluded.contains(Process::Sync, namespace)
+    }
+
     /// Returns why objects of a kind are not all there; one version of the kind is enough where the policy takes any.
     fn lacks(&self, read: &KindRead) -> Option<String> {
         let is_meant = |(group, version, kind): &GvkKey| {
             let api_version = GroupVersion::gv(group, version).api_version();
             *kind == read.kind && read.api_version.as_ref().is_none_or(|wanted| *wanted == api_version)
         };
-        let asked: Vec<_> =
-            self.kinds.iter().filter(|(key, _)| is_meant(key)).map(|(_, kind)| kind).collect();
+        let asked: Vec<_> = self.kinds.iter().filter(|(key, _)| is_meant(key)).collect();
         let kind = match &read.api_version {
             None => read.kind.clone(),
             Some(api_version) => format!("{} ({api_version})", read.kind),
@@ -105,11 +114,22 @@ impl Synced {
         if asked.is_empty() {
             return Some(format!("objects of kind {kind}, which no SyncSet names, nor the Config"));
         }
-        if asked.iter().any(|kind| kind.state == State::Listing) {
+        if asked.iter().any(|(_, kind)| kind.state == State::Listing) {
             return Some(format!("objects of kind {kind}, which are being listed"));
         }
-        let (_, name) = asked.iter().find_map(|kind| kind.unreadable.first())?;
+        let unreadable = |(key, kind): &(&GvkKey, &Kind)| {
+            kind.unreadable.iter().find(|object| !self.leaves_out(key, object)).map(|(_, name)| name.clone())
+        };
+        let name = asked.iter().find_map(unreadable)?;
         Some(format!("objects of kind {kind}, of which {name} cannot be read"))
+    }
+}
+
+impl Kind {
+    /// Notes that an object cannot be read. Returns the version of it that could be and was stored, and whether it was not
+    /// known already that the object cannot be read.
+    pub(super) fn set_unreadable(&mut self, name: ObjectName) -> (Option<Document>, bool) {
+        (self.objects.remove(&name), self.unreadable.insert(name))
     }
 }
 
@@ -343,5 +363,61 @@ fn is_not_served(error: &kube::Error) -> bool {
         kube::Error::Discovery(DiscoveryError::MissingKind(_) | DiscoveryError::MissingApiGroup(_)) => true,
         kube::Error::Api(status) => status.code == 404,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pod_status::ReadinessTracker;
+    use pod_status::readiness::GiveUpPolicy;
+    use serde_json::json;
+
+    use super::*;
+
+    fn name(namespace: &str, name: &str) -> ObjectName {
+        (Some(namespace.to_owned()), name.to_owned())
+    }
+
+    #[test]
+    fn an_object_that_stays_unreadable_leaves_the_inventory_once_and_is_news_once() {
+        let secret =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "n"}});
+        let mut kind = Kind::default();
+        kind.objects.insert(name("n", "a"), Document::from_value(&secret).unwrap());
+        let (stored, is_news) = kind.set_unreadable(name("n", "a"));
+        assert!(stored.is_some() && is_news);
+        let (stored, is_news) = kind.set_unreadable(name("n", "a"));
+        assert!(stored.is_none() && !is_news, "reports of constraints would change back and forth");
+    }
+
+    #[test]
+    fn an_unreadable_object_counts_unless_the_config_excludes_its_namespace() {
+        let mut synced = Synced::new(ReadinessTracker::new(GiveUpPolicy::default()).source("sync"));
+        let key = gvk_key(&GroupVersionKind::gvk("", "v1", "Secret"));
+        let kind = synced.kinds.entry(key).or_default();
+        kind.state = State::Synced;
+        kind.set_unreadable(name("excluded", "a"));
+        kind.set_unreadable(name("n", "b"));
+        let key = gvk_key(&GroupVersionKind::gvk("", "v1", "Namespace"));
+        let kind = synced.kinds.entry(key).or_default();
+        kind.state = State::Synced;
+        kind.set_unreadable((None, "excluded".to_owned()));
+
+        let read = |kind: &str| KindRead { api_version: None, kind: kind.to_owned() };
+        let lacks = |synced: &Synced, kind: &str| synced.lacks(&read(kind)).unwrap_or_default();
+        assert_eq!(lacks(&synced, "Secret"), "objects of kind Secret, of which a cannot be read");
+        assert_eq!(
+            lacks(&synced, "Namespace"),
+            "objects of kind Namespace, of which excluded cannot be read"
+        );
+        let exclude = |namespaces: &[&str]| {
+            let entry = json!({"excludedNamespaces": namespaces, "processes": ["sync"]});
+            Arc::new(ExcludedNamespaces::from_config(&json!({"spec": {"match": [entry]}})).unwrap())
+        };
+        synced.excluded = exclude(&["excluded"]);
+        assert_eq!(lacks(&synced, "Secret"), "objects of kind Secret, of which b cannot be read");
+        assert_eq!(lacks(&synced, "Namespace"), "");
+        synced.excluded = exclude(&["excluded", "n"]);
+        assert_eq!(lacks(&synced, "Secret"), "");
     }
 }

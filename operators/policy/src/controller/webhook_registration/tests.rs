@@ -251,17 +251,17 @@ async fn a_form_whose_pods_have_ended_is_replaced_and_called_no_longer_enforced_
     until(&api, "2", 2).await;
     // Both are there: the newer one stays, and the older one does not mind.
     assert!(timeout(Duration::from_secs(30), until(&api, "3", 1)).await.is_err());
-    assert_eq!(*old.state.trouble.borrow_and_update(), None);
+    assert_eq!(*old.state.error.borrow_and_update(), None);
 
     new.end(&api).await;
-    let troubled = async { old.state.trouble.wait_for(Option::is_some).await.is_ok() };
+    let failing = async { old.state.error.wait_for(Option::is_some).await.is_ok() };
     assert_eq!(
-        timeout(Duration::from_secs(1), troubled).await,
+        timeout(Duration::from_secs(1), failing).await,
         Ok(true),
         "requests go to a pod that has ended"
     );
     until(&api, "3", 1).await;
-    let well = async { old.state.trouble.wait_for(Option::is_none).await.is_ok() };
+    let well = async { old.state.error.wait_for(Option::is_none).await.is_ok() };
     assert_eq!(timeout(Duration::from_secs(1), well).await, Ok(true));
     old.end(&api).await;
 }

@@ -47,7 +47,7 @@ struct Feed {
     handle: WatchHandle,
     /// Ends the watch when it is dropped.
     _registrar: Registrar,
-    heard_at: Option<Instant>,
+    contact_at: Option<Instant>,
     looks: Interval,
 }
 
@@ -97,7 +97,7 @@ impl Feed {
             events: folded(registrar.events()).chain(stream::pending()).boxed(),
             steps: VecDeque::new(),
             _registrar: registrar,
-            heard_at: None,
+            contact_at: None,
             looks: interval(POLL_INTERVAL),
         }
     }
@@ -116,9 +116,9 @@ impl Feed {
     }
 
     fn look(&mut self) {
-        let heard_at = self.handle.store().kind_status().last_contact;
-        if heard_at > self.heard_at {
-            self.heard_at = heard_at;
+        let contact_at = self.handle.store().kind_status().last_contact;
+        if contact_at > self.contact_at {
+            self.contact_at = contact_at;
             self.steps.push_back(Followed::Alive);
         }
     }
@@ -208,8 +208,8 @@ mod tests {
         said
     }
 
-    /// Counts how often the server is heard of in this time, in which nothing else is reported.
-    async fn heard(steps: &mut BoxStream<'static, Followed>, seconds: u64) -> usize {
+    /// Counts how often the server is in contact in this time, in which nothing else is reported.
+    async fn contacts(steps: &mut BoxStream<'static, Followed>, seconds: u64) -> usize {
         let mut count = 0;
         let counted = async {
             while let Some(step) = steps.next().await {
@@ -265,21 +265,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_server_is_heard_of_while_it_is_there_and_not_while_it_is_away() {
+    async fn the_server_is_in_contact_while_it_is_there_and_not_while_it_is_away() {
         let api = FakeApi::new();
         api.serve(&gvk(), "podreports");
         let (watches, driver) = StatusWatches::new(WatchManager::builder_with_source(api.clone()));
         let driver = tokio::spawn(driver.run(CancellationToken::new()));
         let mut steps = watches.follow(&selection(&[]));
         assert_eq!(take(&mut steps, 2).await, ["begin", "end"]);
-        let count = heard(&mut steps, 300).await;
+        let count = contacts(&mut steps, 300).await;
         assert!(count >= 5, "{count} times in 300 s");
         for verb in [Verb::List, Verb::Watch] {
             api.fail_always(&gvk(), verb, Fault::Unavailable);
         }
         api.interrupt(&gvk(), None);
-        heard(&mut steps, 10).await;
-        assert_eq!(heard(&mut steps, 300).await, 0);
+        contacts(&mut steps, 10).await;
+        assert_eq!(contacts(&mut steps, 300).await, 0);
         drop((watches, steps));
         driver.await.unwrap();
     }

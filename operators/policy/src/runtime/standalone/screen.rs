@@ -42,8 +42,8 @@ impl Screen {
             reading.constraints,
             reading.policies.len()
         )?;
-        for problem in &reading.problems {
-            writeln!(out, "  problem  {problem}")?;
+        for error in &reading.errors {
+            writeln!(out, "  problem  {error}")?;
         }
         writeln!(out)?;
         for (review, verdict) in reading.reviews.iter().zip(verdicts) {
