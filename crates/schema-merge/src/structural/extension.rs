@@ -37,7 +37,7 @@ fn on_type(node: &Node<'_>, expected: &str, detail: &str, at: &SchemaPath, repor
     match node.kind() {
         "" => report.required(at, "type", "extension-type", detail),
         kind if kind == expected => {}
-        kind => report.invalid_text(at, "type", kind, "extension-type", detail),
+        kind => report.invalid_string(at, "type", kind, "extension-type", detail),
     }
 }
 
@@ -68,7 +68,7 @@ fn map_keys(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     match list_type {
         None if !keys.is_empty() => report.required(at, LIST_TYPE, "list-map-keys", detail),
         Some(other) if !keys.is_empty() && other != "map" => {
-            report.invalid_text(at, LIST_TYPE, other, "list-map-keys", detail)
+            report.invalid_string(at, LIST_TYPE, other, "list-map-keys", detail)
         }
         Some("map") if keys.is_empty() => {
             report.required(
@@ -91,7 +91,7 @@ fn map_items(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     let items = at.clone().child("items");
     if item.kind() != "object" {
         let detail = "must be object if parent array's x-kubernetes-list-type is map";
-        report.invalid_text(&items, "type", item.kind(), "map-items", detail);
+        report.invalid_string(&items, "type", item.kind(), "map-items", detail);
         return;
     }
     let keys: Value = node.texts(LIST_MAP_KEYS).collect();
@@ -101,7 +101,7 @@ fn map_items(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
             Some(property) if matches!(property.kind(), "array" | "object") => {
                 let place = items.clone().child("properties").key(key);
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-                report.invalid_text(&place, "type", item.kind(), "map-items", detail);
+                report.invalid_string(&place, "type", item.kind(), "map-items", detail);
             }
             Some(_) => {}
             None => report.invalid(

@@ -46,7 +46,7 @@ fn validations(node: &Node<'_>, skip_any: bool, skip_first: bool, at: &mut Schem
     let pattern = node.text("pattern");
     if let (false, Err(error)) = (pattern.is_empty(), regexp::check(pattern)) {
         let detail = format!("must be a valid regular expression, but isn't: {error}");
-        report.invalid_text(at, "pattern", pattern, "pattern", &detail);
+        report.invalid_string(at, "pattern", pattern, "pattern", &detail);
     }
 }
 
