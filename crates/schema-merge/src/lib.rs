@@ -69,7 +69,7 @@ pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sha
 pub use label::{is_dns1035_label, is_dns1123_subdomain};
 pub use limit::SchemaLimits;
 pub use merged::Merged;
-pub use merger::{Frame, Merger, MetadataLimits, TextLimits};
+pub use merger::{Frame, Merger, MetadataLimits, StringLimits};
 pub use object::{ObjectVerdict, Pruned, defaulted, pruned, validate_object};
 pub use path::{MountPath, SchemaPath, Step};
 pub use structural::{StructuralOptions, check_structural};

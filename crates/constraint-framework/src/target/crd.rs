@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use schema_merge::{
     Errors, Fragment, Frame, MergeError, Merger, MetadataLimits, MountPath, ObjectVerdict, Sharing,
-    TextLimits, is_dns1035_label,
+    StringLimits, is_dns1035_label,
 };
 use serde_json::{Map, Value, json};
 
@@ -131,7 +131,7 @@ impl ConstraintCrds {
         let merger = Merger::new()
             .status_subresource(true)
             .grant("status", FRAMEWORK)
-            .limit_metadata(MetadataLimits::name(TextLimits::max_length(63)))
+            .limit_metadata(MetadataLimits::name(StringLimits::max_length(63)))
             .seal(
                 MountPath::of(["spec"]),
                 ["enforcementAction", "match", "parameters", "scopedEnforcementActions"],

@@ -32,7 +32,7 @@ fn lost_type(from: &Node<'_>, to: &Node<'_>) -> Option<String> {
 pub(super) fn is_delicate(node: &Node<'_>) -> bool {
     node.junctors().next().is_some()
         || ["maxProperties", RULES].iter().any(|keyword| node.get(keyword).is_some())
-        || node.text(LIST_TYPE) == "set"
+        || node.string(LIST_TYPE) == "set"
         || node.properties.values().any(is_delicate)
         || node.item().is_some_and(is_delicate)
         || node.additional().is_some_and(is_delicate)
@@ -73,8 +73,8 @@ impl Compare {
     }
 
     fn required(&mut self, old: &Node<'_>, new: &Node<'_>, at: &SchemaPath) {
-        let before: BTreeSet<_> = old.texts("required").collect();
-        for name in new.texts("required").collect::<BTreeSet<_>>().difference(&before) {
+        let before: BTreeSet<_> = old.strings("required").collect();
+        for name in new.strings("required").collect::<BTreeSet<_>>().difference(&before) {
             let filled = new.properties.get(name).is_some_and(|property| property.default_value().is_some());
             if !filled {
                 self.push(
@@ -85,7 +85,7 @@ impl Compare {
                 );
             }
         }
-        for name in new.texts("required").filter(|name| before.contains(name)) {
+        for name in new.strings("required").filter(|name| before.contains(name)) {
             let default = |node: &Node<'_>| {
                 node.properties.get(name).is_some_and(|property| property.default_value().is_some())
             };
@@ -111,7 +111,7 @@ impl Compare {
     }
 
     fn lists(&mut self, old: &Node<'_>, new: &Node<'_>, at: &SchemaPath) {
-        let (before, now) = (old.text(LIST_TYPE), new.text(LIST_TYPE));
+        let (before, now) = (old.string(LIST_TYPE), new.string(LIST_TYPE));
         if before != now && matches!(now, "set" | "map") {
             self.push(
                 at,
@@ -222,8 +222,8 @@ impl Compare {
             self.push(at, "nullable", Impact::Possible, "null is possible now");
         }
         self.new_values(old, new, at);
-        let now: BTreeSet<_> = new.texts("required").collect();
-        for name in old.texts("required").filter(|name| !now.contains(name)) {
+        let now: BTreeSet<_> = new.strings("required").collect();
+        for name in old.strings("required").filter(|name| !now.contains(name)) {
             self.push(
                 at,
                 "required",
