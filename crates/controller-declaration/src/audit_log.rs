@@ -137,8 +137,8 @@ impl AuditLogReport {
     ///
     /// # Errors
     /// The report itself, if there are differences.
-    pub fn into_result(self) -> Result<Self, Self> {
-        if self.is_empty() { Ok(self) } else { Err(self) }
+    pub fn into_result(self) -> Result<Self, Box<Self>> {
+        if self.is_empty() { Ok(self) } else { Err(Box::new(self)) }
     }
 }
 
@@ -156,9 +156,9 @@ impl fmt::Display for AuditLogReport {
         let calls = calls
             .into_iter()
             .flat_map(|(difference, calls)| calls.iter().map(move |call| format!("{difference}: {call}")));
-        let fields = fields
-            .into_iter()
-            .flat_map(|(difference, fields)| fields.iter().map(move |field| format!("{difference}: {field}")));
+        let fields = fields.into_iter().flat_map(|(difference, fields)| {
+            fields.iter().map(move |field| format!("{difference}: {field}"))
+        });
         f.write_str(&calls.chain(fields).collect::<Vec<_>>().join("\n"))
     }
 }

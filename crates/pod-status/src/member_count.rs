@@ -128,7 +128,10 @@ impl MemberCount {
 
     fn note_sweep(&mut self, sweep: Option<(String, bool)>) {
         let Some((name, false)) = sweep else { return };
-        tracing::error!(name, "cannot delete a report of a pod that is gone: it is in no collection of reports");
+        tracing::error!(
+            name,
+            "cannot delete a report of a pod that is gone: it is in no collection of reports"
+        );
         self.not_swept.insert(name);
     }
 

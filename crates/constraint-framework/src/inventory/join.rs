@@ -82,7 +82,8 @@ impl JoinIndex {
         if self.always.remove_mut(path) {
             return;
         }
-        let values = key.values(path, object).filter(|values| values.iter().all(|value| self.holds(value, path)));
+        let values =
+            key.values(path, object).filter(|values| values.iter().all(|value| self.holds(value, path)));
         for value in values.unwrap_or_else(|| self.values_of(path)) {
             let Some(places) = self.by_value.get_mut(&value) else {
                 continue;

@@ -239,7 +239,8 @@ fn an_object_that_is_gone_is_in_no_index_whatever_it_was_put_under() {
     for (indexed, removed) in [(&unreadable, None), (&other, None), (&other, Some(&unreadable))] {
         let mut inventory = Inventory::default();
         inventory.serve([&reads].into_iter());
-        let removed = removed.map_or_else(|| object.clone(), |text| Document::from_json_string(text.clone()).unwrap());
+        let removed =
+            removed.map_or_else(|| object.clone(), |text| Document::from_json_string(text.clone()).unwrap());
         inventory.put(place.clone(), &removed);
         for (key, index) in &mut inventory.joins {
             index.remove(key, &at, &Stored::new(removed.body().text()));
@@ -569,7 +570,8 @@ fn an_object_that_cannot_be_read_is_an_error_to_those_who_would_read_it() {
 fn an_object_that_cannot_be_read_outdates_all_verdicts_that_would_read_it() {
     let program = program(UNIQUE_HOST);
     let reads = Reads::of(&program).unwrap();
-    let deep = Document::from_json_string(format!("{{\"spec\": {}{}}}", "[".repeat(600), "]".repeat(600))).unwrap();
+    let deep =
+        Document::from_json_string(format!("{{\"spec\": {}{}}}", "[".repeat(600), "]".repeat(600))).unwrap();
     let (place, readable) = ingress("a", "x", "one");
     let mut older = Inventory::default();
     older.put(place.clone(), &readable);
