@@ -63,7 +63,7 @@ impl ServingCertificate {
         Self::generate_for(hosts, SystemTime::now(), YEAR)
     }
 
-    /// As [`ServingCertificate::generate`], valid from a day before `now` until `lifetime` after it.
+    /// Generates a certificate like [`ServingCertificate::generate`], valid from a day before `now` until `lifetime` after it.
     ///
     /// # Errors
     /// As [`ServingCertificate::generate`].

@@ -1,5 +1,7 @@
 //! `/healthz` and `/readyz`, for the kubelet and for people.
 
+use std::fmt;
+
 use futures::future::BoxFuture;
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -10,7 +12,34 @@ use crate::body::Body;
 use crate::server::Routes;
 
 /// Reports what is missing before the process is ready; `Ok` when nothing is.
-pub type ReadinessCheck = dyn Fn() -> Result<(), Vec<String>> + Send + Sync;
+pub type ReadinessCheck = dyn Fn() -> Result<(), NotReadyError> + Send + Sync;
+
+/// The error that a process is not ready yet, with what is missing. `Display` is one missing thing a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotReadyError(Vec<String>);
+
+impl From<Vec<String>> for NotReadyError {
+    fn from(missing: Vec<String>) -> Self {
+        Self(missing)
+    }
+}
+
+impl IntoIterator for NotReadyError {
+    type Item = String;
+    type IntoIter = std::vec::IntoIter<String>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl fmt::Display for NotReadyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+impl std::error::Error for NotReadyError {}
 
 /// The routes of a health port. `/healthz` answers 200 while the process serves; `/readyz` answers 503 with a line for
 /// each missing thing.
@@ -18,15 +47,15 @@ pub struct HealthRoutes {
     readiness: Box<ReadinessCheck>,
 }
 
-impl std::fmt::Debug for HealthRoutes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for HealthRoutes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HealthRoutes").finish_non_exhaustive()
     }
 }
 
 impl HealthRoutes {
     /// Creates routes that answer `/readyz` by `readiness`, which is called for each request and must not block.
-    pub fn new(readiness: impl Fn() -> Result<(), Vec<String>> + Send + Sync + 'static) -> Self {
+    pub fn new(readiness: impl Fn() -> Result<(), NotReadyError> + Send + Sync + 'static) -> Self {
         Self { readiness: Box::new(readiness) }
     }
 }
@@ -37,9 +66,7 @@ impl Routes for HealthRoutes {
             "/healthz" => (StatusCode::OK, "ok\n".to_owned()),
             "/readyz" => match (self.readiness)() {
                 Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
-                Err(missing) => {
-                    (StatusCode::SERVICE_UNAVAILABLE, format!("not ready\n{}\n", missing.join("\n")))
-                }
+                Err(missing) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready\n{missing}\n")),
             },
             _ => (StatusCode::NOT_FOUND, "ask /healthz or /readyz\n".to_owned()),
         };

@@ -1,7 +1,7 @@
 //! Referential data: the objects that policies may read below `data.inventory`.
 //!
 //! An [`Inventory`] is a persistent tree of objects kept as text: a snapshot costs nothing, a change costs its path.
-//! What a policy is shown is a *reduced* inventory: the objects that its answer can depend on, found by index where
+//! A policy is shown a *reduced* inventory: the objects that its answer can depend on, found by index where
 //! the policy compares them with its input. The module knows the places of objects; it reads no fields of them and evaluates
 //! no policy.
 
@@ -89,7 +89,7 @@ impl Inventory {
     #[must_use]
     pub fn get(&self, path: &[String]) -> Option<Document> {
         let object = self.root.object(path.iter().map(String::as_str))?;
-        Document::from_text(object.text().to_owned()).ok()
+        Document::from_json_string(object.text().to_owned()).ok()
     }
 
     /// Returns the number of objects.

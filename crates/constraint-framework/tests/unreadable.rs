@@ -47,7 +47,7 @@ fn deep(kind: &str) -> Document {
     let nested = format!("{}{}", "[".repeat(600), "]".repeat(600));
     let head = format!("\"apiVersion\": \"v1\", \"kind\": {kind:?}");
     let metadata = "\"metadata\": {\"name\": \"deep\", \"namespace\": \"a\"}";
-    Document::from_text(format!("{{{head}, {metadata}, \"spec\": {nested}}}")).unwrap()
+    Document::from_json_string(format!("{{{head}, {metadata}, \"spec\": {nested}}}")).unwrap()
 }
 
 /// The policy, with an unreadable Service and a readable Secret in the inventory.

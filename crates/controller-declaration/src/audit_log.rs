@@ -12,6 +12,8 @@ const DISCOVERY: [&str; 8] =
     ["/api", "/apis", "/healthz", "/livez", "/openapi", "/openapi/v3", "/readyz", "/version"];
 
 /// The differences between a declaration and an audit log; [`is_empty`](Self::is_empty) when there are none.
+///
+/// `Display` is one difference a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditLogReport {
     /// Calls that were made and are not declared.
@@ -130,9 +132,16 @@ impl AuditLogReport {
     pub fn is_empty(&self) -> bool {
         *self == Self { bodies: self.bodies, ..Self::default() }
     }
+
+    /// Returns the report of a controller that did what it declares: [`bodies`](Self::bodies) says if fields were judged.
+    ///
+    /// # Errors
+    /// The report itself, if there are differences.
+    pub fn into_result(self) -> Result<Self, Box<Self>> {
+        if self.is_empty() { Ok(self) } else { Err(Box::new(self)) }
+    }
 }
 
-/// One difference in each line; nothing when there are none.
 impl fmt::Display for AuditLogReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let calls = [
@@ -140,17 +149,21 @@ impl fmt::Display for AuditLogReport {
             ("declared and never made", &self.unexercised),
             ("forbidden", &self.forbidden),
         ];
-        for (what, calls) in calls {
-            calls.iter().try_for_each(|call| writeln!(f, "{what}: {call}"))?;
-        }
-        self.undeclared_fields
-            .iter()
-            .try_for_each(|field| writeln!(f, "written and not declared: {field}"))?;
-        self.unexercised_fields
-            .iter()
-            .try_for_each(|field| writeln!(f, "declared and never written: {field}"))
+        let fields = [
+            ("written and not declared", &self.undeclared_fields),
+            ("declared and never written", &self.unexercised_fields),
+        ];
+        let calls = calls
+            .into_iter()
+            .flat_map(|(difference, calls)| calls.iter().map(move |call| format!("{difference}: {call}")));
+        let fields = fields.into_iter().flat_map(|(difference, fields)| {
+            fields.iter().map(move |field| format!("{difference}: {field}"))
+        });
+        f.write_str(&calls.chain(fields).collect::<Vec<_>>().join("\n"))
     }
 }
+
+impl std::error::Error for AuditLogReport {}
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,8 @@
 //! let user = "system:serviceaccount:shop:drain";
 //! let log = [json!({"verb": "list", "user": {"username": user}, "objectRef": {"resource": "secrets"}})];
 //! let report = check(&drain, of_user(&log, user));
-//! assert_eq!(report.undeclared.iter().map(ToString::to_string).collect::<Vec<_>>(), ["list secrets"]);
+//! let differences = report.into_result().unwrap_err();
+//! assert_eq!(differences.undeclared.iter().map(ToString::to_string).collect::<Vec<_>>(), ["list secrets"]);
 //! ```
 //!
 //! | for | use |

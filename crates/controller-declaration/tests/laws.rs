@@ -59,6 +59,7 @@ proptest! {
         prop_assert_eq!(&report.unexercised, &declared.difference(&made).cloned().collect());
         prop_assert_eq!(report.is_empty(), declared == made);
         prop_assert_eq!(report.to_string().is_empty(), declared == made);
+        prop_assert_eq!(report.into_result().is_ok(), declared == made);
     }
 
     #[test]
@@ -95,7 +96,7 @@ fn an_apply_that_creates_uses_create_too() {
     let created = event(&Call::new("", "machines", "patch"), 201);
     let patches = Declaration::new("c", "").access(DeclaredAccess::to("", "machines").verbs(["patch"]));
     let report = check(&patches, [&created]);
-    assert_eq!(report.to_string(), "not declared: create machines\n");
+    assert_eq!(report.to_string(), "not declared: create machines");
     let creates = patches.access(DeclaredAccess::to("", "machines").creates());
     assert!(check(&creates, [&created]).is_empty());
 }
@@ -106,7 +107,7 @@ fn discovery_is_everyones_and_other_paths_are_not() {
     let nothing = Declaration::new("c", "");
     let report = check(&nothing, &[path("/apis"), path("/api/v1?timeout=1s"), path("/version")]);
     assert!(report.is_empty(), "{report}");
-    assert_eq!(check(&nothing, [&path("/metrics")]).to_string(), "not declared: get /metrics\n");
+    assert_eq!(check(&nothing, [&path("/metrics")]).to_string(), "not declared: get /metrics");
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_call_that_the_authorizer_refused_is_forbidden_and_one_that_admission_refuse
     refused["annotations"] = json!({"authorization.k8s.io/decision": "allow"});
     assert!(check(&declaration, [&refused]).is_empty());
     refused["annotations"] = json!({"authorization.k8s.io/decision": "forbid"});
-    assert_eq!(check(&declaration, [&refused]).to_string(), "forbidden: create pods\n");
+    assert_eq!(check(&declaration, [&refused]).to_string(), "forbidden: create pods");
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn fields_are_judged_when_the_log_has_bodies() {
         report.to_string(),
         "written and not declared: /metadata/finalizers/x~1b of machines.example.com\n\
          written and not declared: /status/phase of machines.example.com\n\
-         declared and never written: /metadata/finalizers/x~1a of machines.example.com\n"
+         declared and never written: /metadata/finalizers/x~1a of machines.example.com"
     );
     assert_eq!(report.bodies, 2);
 }

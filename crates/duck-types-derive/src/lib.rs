@@ -1,29 +1,7 @@
 //! The derive macro of the `duck-types` crate, which re-exports it.
 //!
-//! ```ignore
-//! use duck_types::{DuckType, Place};
-//!
-//! #[derive(serde::Deserialize, DuckType)]
-//! #[duck(path = "/status/address")]
-//! struct Addressable {
-//!     url: String,
-//! }
-//!
-//! assert_eq!(Addressable::PLACE.paths()[0].to_string(), "/status/address");
-//! ```
-//!
-//! | attribute | meaning |
-//! |---|---|
-//! | `path = "/status/address"` | one sub-tree, which the type describes |
-//! | `paths("/spec/sink", "/status/sinkUri")` | several; the type has the shape of the object |
-//! | `name = "Addressable"` | the name in messages; by default that of the type |
-//! | `list_map("/containers", "name")` | a list whose elements are identified by these fields; `""` is the duck itself |
-//! | `crate = "path"` | the path of `duck-types`, for crates that re-export it |
-//!
-//! The paths are checked at compile time by `duck-types` itself, in a constant. Paths that overlap are refused. The examples are
-//! tests of `duck-types`, which this crate cannot depend on.
-//!
-//! It does not derive `Deserialize` and `Serialize`, which the type needs as well.
+// The example runs as a test of the package `duck-types-tests`: it needs `duck-types`, which this crate cannot depend on.
+#![cfg_attr(not(doctest), doc = include_str!("../README.md"))]
 
 mod attribute;
 

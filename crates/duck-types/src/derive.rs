@@ -1,21 +1,4 @@
-//! The examples of the derive macro, which are tests of this crate: the macro's own cannot depend on it.
-
-/// The examples of its pages.
-///
-/// ```
-/// use duck_types::{DuckType, Place, view};
-///
-/// #[derive(serde::Deserialize, DuckType)]
-/// #[duck(path = "/status/address")]
-/// struct Addressable {
-///     url: String,
-/// }
-///
-/// assert_eq!(Addressable::PLACE.paths()[0].to_string(), "/status/address");
-/// let object = serde_json::json!({"kind": "Broker", "status": {"address": {"url": "http://broker.shop"}}});
-/// assert_eq!(view::<Addressable>(&object).unwrap().url, "http://broker.shop");
-/// ```
-struct Accepted;
+//! The paths that the derive macro refuses. They are tests of this crate: those of the macro cannot depend on it.
 
 /// Paths that do not compile.
 ///

@@ -1,4 +1,22 @@
 //! The difference that an edit makes, as patches that cannot touch anything else.
+//!
+//! Worked example, a duck at `/spec/replicas` and `/status/ready` of an object that has the field `paused` too:
+//!
+//! ```text
+//! read        spec: {paused: true, replicas: 1}, status: {ready: 1}
+//! observed    spec: {replicas: 1},               status: {ready: 1}
+//! target      spec: {replicas: 2},               status: {ready: 2}
+//!
+//! `json`      object   test /metadata/uid, test /spec/replicas is 1, replace /spec/replicas by 2
+//!             status   test /metadata/uid, test /status/ready is 1, replace /status/ready by 2
+//! `merge`     object   {metadata: {uid, resourceVersion}, spec: {replicas: 2}}
+//!             status   {metadata: {uid, resourceVersion}, status: {ready: 2}}
+//! `apply`     object   {apiVersion, kind, metadata: {name, uid}, spec: {replicas: 2}}
+//!             status   {apiVersion, kind, metadata: {name, uid}, status: {ready: 2}}
+//! ```
+//!
+//! `json` is shown with [`PatchPrecondition::Leaves`]. Each change is two requests, because the endpoint of the object ignores `status`, and the endpoint `status` everything
+//! else. No body names `paused`, so that no patch can undo what another client writes there.
 
 use json_patch::Patch as JsonPatch;
 use kube::core::params::{Patch, PatchParams};
@@ -10,7 +28,7 @@ use crate::error::DuckError;
 use crate::patch::{Operations, PatchPrecondition, merge_patch};
 use crate::path::endpoint;
 
-/// The most operations that the API server accepts in a JSON patch.
+/// The most operations that the API server accepts in a JSON patch: `maxJSONPatchOperations` of `k8s.io/apiserver`.
 const MOST_OPERATIONS: usize = 10_000;
 
 /// A change of one duck of one object. Made by [`crate::Duck::edit`].
@@ -106,6 +124,7 @@ impl DuckDiff {
         metadata.extend(optional.map(|(key, value)| (key.to_owned(), json!(value))));
         let body = |endpoint| {
             let mut body = part(&self.intent, endpoint);
+            // An empty body takes back what this manager has applied: it is sent only where the edit has emptied the part.
             if body.is_empty() && !self.endpoints().contains(&endpoint) {
                 return None;
             }
@@ -139,6 +158,7 @@ impl DuckDiff {
 
     fn json_part(&self, endpoint: Endpoint, precondition: PatchPrecondition) -> Result<DuckPatch, DuckError> {
         let mut operations = self.operations(endpoint, precondition, false)?;
+        // An operation or two for each element of a long list; a list that is replaced as a whole has one for all.
         if operations.operations.len() > MOST_OPERATIONS {
             operations = self.operations(endpoint, precondition, true)?;
         }

@@ -66,7 +66,7 @@ impl<T: DuckType> Duck<T> {
         edit::diff(Identity::of(&self.object), &root, Some(&original), &edited)
     }
 
-    /// As [`Duck::edit`], starting from the default where the duck is absent or null.
+    /// Changes the duck like [`Duck::edit`], and starts from the default where it is absent or null.
     ///
     /// # Errors
     ///

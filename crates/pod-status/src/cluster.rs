@@ -175,20 +175,21 @@ impl Cluster {
         pod::is_gone(&self.pods, name, uid, LONGEST_REQUEST).await
     }
 
-    /// Deletes a report, `collection/name`, of a pod that is gone.
-    pub(crate) async fn sweep(&self, name: &str, uid: String) -> kube::Result<()> {
-        let unknown = || kube::Error::Service(format!("{name} is in no collection of reports").into());
-        let (collection, name) = name.split_once('/').ok_or_else(unknown)?;
-        let (api, _) = self.collections.get(collection).ok_or_else(unknown)?;
+    /// Deletes a report, `collection/name`, of a pod that is gone. Returns false if there is no such collection: no other
+    /// attempt will succeed.
+    pub(crate) async fn sweep(&self, name: &str, uid: String) -> kube::Result<bool> {
+        let found = name.split_once('/');
+        let found = found.and_then(|(collection, name)| Some((&self.collections.get(collection)?.0, name)));
+        let Some((api, name)) = found else { return Ok(false) };
         let preconditions = Preconditions { uid: Some(uid), resource_version: None };
         let params = DeleteParams::default().preconditions(preconditions);
         match answered(api.delete(name, &params)).await {
             Ok(_) => {
                 metrics::counter!("pod_status_orphans_swept_total").increment(1);
                 tracing::info!(name, "swept a report of a pod that is gone");
-                Ok(())
+                Ok(true)
             }
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(true),
             Err(error) => Err(error),
         }
     }

@@ -1,6 +1,17 @@
 //! The object that holds the activations of a strict rollout: `ActivationEpoch`, one for each operator.
 //!
 //! The aggregator writes it, over the version that it decided on. Every pod reads it by a consistent read.
+//!
+//! It is one object, so that one read shows every activation that was written before; `strict_rollout.rs` says what pods conclude.
+//! Worked example with two aggregators, of which the former has lost its Lease and does not know it yet:
+//!
+//! ```text
+//! both read          version 7   p: generation 3
+//! the new one        version 8   p: generation 4      over version 7
+//! the former one                 p: generation 5      over version 7: 409, it has to read again
+//! ```
+//!
+//! Without the version, 4 would be replaced before every pod has switched to it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,7 +61,8 @@ pub(crate) struct Plan {
 }
 
 impl Epoch {
-    /// The activation of this very object.
+    /// The activation of this very object. One of a deleted object of the same name does not count: the generations of this one
+    /// begin again at 1.
     pub(crate) fn of(&self, parent: &ParentKey) -> Option<Announced> {
         let (uid, announced) = self.activations.get(&parent.reference)?;
         (*uid == parent.uid).then_some(*announced)
@@ -81,6 +93,7 @@ impl Epoch {
     fn after(&self, plans: &[Plan], gone: &[ParentRef]) -> Vec<Value> {
         let mut activations = self.activations.clone();
         activations.retain(|parent, _| !gone.contains(parent));
+        // Other plans were made without what this version says. Their parents are decided about again.
         for plan in plans.iter().filter(|plan| plan.version == self.version) {
             let entry = (plan.parent.uid.clone(), plan.announced);
             activations.insert(plan.parent.reference.clone(), entry);
@@ -107,6 +120,8 @@ impl Epochs {
 
     /// The object, by a consistent read. Creates it if it does not exist.
     pub(crate) async fn read(&self, limit: Duration) -> kube::Result<Epoch> {
+        // Without a resourceVersion in the request the answer is the newest state, and not that of a cache:
+        // https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions
         let found = answered_within(limit, self.api.get_opt(NAME)).await?;
         let object = match found {
             Some(object) => object,

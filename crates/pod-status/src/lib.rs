@@ -12,7 +12,7 @@
 //!
 //! let key = ParentKey::of(&parent, &());
 //! reporter.ingested(&key, 1, Ok(()), json!({"enforced": true})); // after generation 1 is in force
-//! reporter.ingested(&key, 2, Err(vec![PodError::new("ingest_error", "no such function")]), ());
+//! reporter.ingested(&key, 2, Err(PodError::new("ingest_error", "no such function").into()), ());
 //! reporter.removed(&key);
 //! # Ok(())
 //! # }
@@ -107,7 +107,7 @@ pub use activation_decision::may_activate;
 pub use aggregate::{Decision, aggregate};
 pub use aggregator::Aggregator;
 pub use aggregator_config::AggregatorConfig;
-pub use error::Error;
+pub use error::{Error, PodErrors};
 pub use follow::{Follow, FollowSelection, Followed};
 pub use gatekeeper::PodStatusKind;
 pub use identity::PodIdentity;

@@ -40,8 +40,10 @@ pub(crate) struct MemberCount {
     lookups: KeyedRequests<String, bool>,
     /// The uids of pods that are gone. That is final.
     gone: BTreeSet<String>,
-    /// Deletions of reports, by collection and name.
-    sweeps: KeyedRequests<String, ()>,
+    /// Deletions of reports, by collection and name: false if the report is in no collection.
+    sweeps: KeyedRequests<String, bool>,
+    /// The reports that cannot be deleted.
+    not_swept: BTreeSet<String>,
 }
 
 impl MemberCount {
@@ -56,6 +58,7 @@ impl MemberCount {
             lookups: KeyedRequests::new("ask for a pod"),
             gone: BTreeSet::new(),
             sweeps: KeyedRequests::new("delete a report of a pod that is gone"),
+            not_swept: BTreeSet::new(),
         }
     }
 
@@ -116,8 +119,20 @@ impl MemberCount {
     pub(crate) async fn answered(&mut self) -> bool {
         tokio::select! {
             lookup = self.lookups.next() => self.note_lookup(lookup),
-            _ = self.sweeps.next() => false,
+            sweep = self.sweeps.next() => {
+                self.note_sweep(sweep);
+                false
+            }
         }
+    }
+
+    fn note_sweep(&mut self, sweep: Option<(String, bool)>) {
+        let Some((name, false)) = sweep else { return };
+        tracing::error!(
+            name,
+            "cannot delete a report of a pod that is gone: it is in no collection of reports"
+        );
+        self.not_swept.insert(name);
     }
 
     fn note_lookup(&mut self, lookup: Option<(String, bool)>) -> bool {
@@ -194,10 +209,57 @@ impl MemberCount {
     fn sweep(&mut self, reports: &ReportStore, now: Instant) {
         let left: Vec<(String, String)> =
             self.count.gone.iter().flat_map(|run| reports.objects_of(run)).collect();
-        self.sweeps.begin(&left.iter().map(|(name, _)| name.clone()).collect(), now);
-        for (name, uid) in left {
+        let names = left.iter().map(|(name, _)| name.clone()).collect();
+        self.sweeps.begin(&names, now);
+        self.not_swept.retain(|name| names.contains(name));
+        for (name, uid) in left.into_iter().filter(|(name, _)| !self.not_swept.contains(name)) {
             let (cluster, object) = (self.cluster.clone(), name.clone());
             self.sweeps.send(name, async move { cluster.sweep(&object, uid).await }, now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+
+    use super::*;
+    use crate::identity::PodIdentity;
+    use crate::parent::ParentRef;
+    use crate::report::PodReport;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_report_in_no_collection_is_not_deleted_again_and_again() {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = requests.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            seen.lock().unwrap().push(request.uri().path().to_owned());
+            async { Ok::<_, Infallible>(Response::new(Body::from(br#"{"kind": "Status"}"#.to_vec()))) }
+        });
+        let identity = PodIdentity::detached("n", "p", ["audit"]);
+        let config = AggregatorConfig::new(&identity, |_: &ParentRef| None);
+        let cluster = Arc::new(Cluster::new(kube::Client::new(service, "n"), &config));
+        let mut counted = MemberCount::new(cluster, &config);
+        let run = Member { id: "p".into(), incarnation: "i".into(), ..Member::default() };
+        let mut reports = ReportStore::default();
+        let known = format!("{}/known", config.kind.plural);
+        for name in ["elsewhere/unknown", known.as_str()] {
+            reports.apply(name, "u".into(), Some(PodReport { pod: run.clone(), ..PodReport::default() }));
+        }
+        counted.count = Arc::new(Count { gone: vec![run], ..Count::default() });
+        counted.sweep(&reports, Instant::now());
+        for _ in 0..2 {
+            assert!(!counted.answered().await);
+        }
+        assert_eq!(counted.due().next(), None, "nothing is to be tried again");
+        reports.remove(&known);
+        counted.sweep(&reports, Instant::now());
+        assert!(counted.sweeps.is_idle());
+        let requests = requests.lock().unwrap();
+        assert!(matches!(&requests[..], [path] if path.ends_with("/known")), "{requests:?}");
     }
 }

@@ -85,7 +85,7 @@ impl Retry {
         Self::up_to(LONGEST_DELAY)
     }
 
-    /// As [`Retry::new`], with delays of at most `longest`, jitter and the server's advice excepted.
+    /// Creates a schedule like [`Retry::new`], with delays of at most `longest`, jitter and the server's advice excepted.
     pub(crate) fn up_to(longest: Duration) -> Self {
         let longest = longest.min(LONGEST_DELAY);
         let delays = ExponentialBuilder::default()
@@ -171,7 +171,7 @@ pub(crate) async fn answered<T>(request: impl Future<Output = kube::Result<T>>) 
     answered_within(LONGEST_REQUEST, request).await
 }
 
-/// As [`answered`], and sends the request again within that time when the server asks for that with an advice in
+/// Sends a request like [`answered`], and sends it again within that time when the server asks for that with an advice in
 /// seconds (429). Such a request has not been carried out.
 pub(crate) async fn answered_patiently<T, F>(request: impl Fn() -> F) -> kube::Result<T>
 where

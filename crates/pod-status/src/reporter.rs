@@ -17,13 +17,13 @@ use tracing::{Instrument, Span};
 use crate::desired::{DesiredReports, OwnReports};
 use crate::driver_requests::{Progress, Request, locked};
 use crate::epoch::Epochs;
-use crate::error::Error;
+use crate::error::{Error, PodErrors};
 use crate::identity::PodIdentity;
 use crate::objects::Objects;
 use crate::parent::ParentKey;
 use crate::permit::Permit;
 use crate::readiness::{Missing, ReadinessTracker};
-use crate::report::{Member, PodError};
+use crate::report::Member;
 use crate::report_writer::ReportWriter;
 use crate::reporter_config::ReporterConfig;
 use crate::strict_rollout::{self, Schedule};
@@ -100,9 +100,10 @@ impl StatusReporter {
         &self,
         parent: &ParentKey,
         generation: i64,
-        outcome: Result<(), Vec<PodError>>,
+        outcome: Result<(), PodErrors>,
         detail: impl Serialize,
     ) {
+        let outcome = outcome.map_err(|errors| errors.into_iter().collect());
         if locked(&self.desired).ingested(parent, generation, outcome, &detail) {
             self.request(|request| request.changes = request.changes.wrapping_add(1));
         }

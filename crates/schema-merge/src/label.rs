@@ -7,10 +7,24 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
     must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
+/// Returns true if a string has the form of a DNS-1035 label, `[a-z]([-a-z0-9]*[a-z0-9])?`. The length, of which Kubernetes
+/// allows 63 bytes, is not checked.
+#[must_use]
+pub fn is_dns1035_label(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && is_label(name)
+}
+
+/// Returns true if a string has the form of a DNS-1123 subdomain: labels of lower case letters, digits and inner dashes,
+/// separated by dots. The length, of which Kubernetes allows 253 bytes, is not checked.
+#[must_use]
+pub fn is_dns1123_subdomain(name: &str) -> bool {
+    name.split('.').all(is_label)
+}
+
 /// Returns what is wrong with a DNS-1035 label.
 pub(crate) fn dns1035(name: &str) -> Vec<String> {
     let mut errors = too_long(name, 63);
-    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !is_label(name) {
+    if !is_dns1035_label(name) {
         errors.push(DNS1035.to_owned());
     }
     errors
@@ -19,7 +33,7 @@ pub(crate) fn dns1035(name: &str) -> Vec<String> {
 /// Returns what is wrong with a DNS-1123 subdomain.
 pub(crate) fn subdomain(name: &str) -> Vec<String> {
     let mut errors = too_long(name, 253);
-    if !name.split('.').all(is_label) {
+    if !is_dns1123_subdomain(name) {
         errors.push(SUBDOMAIN.to_owned());
     }
     errors

@@ -31,6 +31,7 @@
 //! | [`structuralize`] | a structural schema of what generators emit, with its losses |
 //! | [`validate_object`], [`defaulted`], [`pruned`] | the effect of a schema on one object |
 //! | [`compare`], [`compare_crds`] | the effect of a change of a schema on stored objects and clients |
+//! | [`is_dns1035_label`], [`is_dns1123_subdomain`] | the form of names |
 //!
 //! | feature | adds |
 //! |---|---|
@@ -65,9 +66,10 @@ pub use crd::validate_crd;
 pub use diagnostic::{Diagnostic, DiagnosticKind, Severity};
 pub use errors::{Errors, ValidationResult};
 pub use fragment::{Fragment, MountDefault, MountPolicy, RequiredPropagation, Sharing};
+pub use label::{is_dns1035_label, is_dns1123_subdomain};
 pub use limit::SchemaLimits;
 pub use merged::Merged;
-pub use merger::{Frame, Merger, MetadataLimits, TextLimits};
+pub use merger::{Frame, Merger, MetadataLimits, StringLimits};
 pub use object::{ObjectVerdict, Pruned, defaulted, pruned, validate_object};
 pub use path::{MountPath, SchemaPath, Step};
 pub use structural::{StructuralOptions, check_structural};

@@ -62,15 +62,15 @@ pub(crate) struct Terms {
 #[non_exhaustive]
 pub struct MetadataLimits {
     /// Restricts `metadata.name`.
-    pub name: Option<TextLimits>,
+    pub name: Option<StringLimits>,
     /// Restricts `metadata.generateName`.
-    pub generate_name: Option<TextLimits>,
+    pub generate_name: Option<StringLimits>,
 }
 
 /// Restrictions on a string.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct TextLimits {
+pub struct StringLimits {
     /// Fewest characters.
     pub min_length: Option<u64>,
     /// Most characters.
@@ -184,9 +184,9 @@ impl Merger {
     }
 }
 
-// === impl TextLimits ===
+// === impl StringLimits ===
 
-impl TextLimits {
+impl StringLimits {
     /// Restricts a string to at most this many characters.
     #[must_use]
     pub fn max_length(max_length: u64) -> Self {
@@ -214,7 +214,7 @@ impl TextLimits {
 impl MetadataLimits {
     /// Restricts `metadata.name` only.
     #[must_use]
-    pub fn name(limits: TextLimits) -> Self {
+    pub fn name(limits: StringLimits) -> Self {
         Self { name: Some(limits), ..Self::default() }
     }
 }

@@ -69,14 +69,14 @@ impl<'a> Node<'a> {
         self.raw.get(keyword).filter(|value| !value.is_null())
     }
 
-    /// A text; empty when absent.
-    pub(crate) fn text(&self, keyword: &str) -> &'a str {
+    /// A string; empty when absent.
+    pub(crate) fn string(&self, keyword: &str) -> &'a str {
         self.get(keyword).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The type; empty when absent.
     pub(crate) fn kind(&self) -> &'a str {
-        self.text("type")
+        self.string("type")
     }
 
     pub(crate) fn flag(&self, keyword: &str) -> bool {
@@ -101,8 +101,8 @@ impl<'a> Node<'a> {
         self.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// A list of texts; a null in it decodes to an empty text.
-    pub(crate) fn texts(&self, keyword: &str) -> impl Iterator<Item = &'a str> {
+    /// A list of strings; a null in it decodes to an empty string.
+    pub(crate) fn strings(&self, keyword: &str) -> impl Iterator<Item = &'a str> {
         self.list(keyword).iter().map(|value| value.as_str().unwrap_or_default())
     }
 

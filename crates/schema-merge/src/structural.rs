@@ -132,7 +132,7 @@ pub fn check_structural(schema: &Value, options: &StructuralOptions) -> Validati
     examine(schema, options, options.lints).into()
 }
 
-/// As [`check_structural`], without the walk that looks for lints; what decoding noticed on the way is there.
+/// Checks a schema like [`check_structural`], without the walk that looks for lints; what decoding noticed on the way is there.
 pub(crate) fn check_refusals(schema: &Value, options: &StructuralOptions) -> Vec<Diagnostic> {
     examine(schema, options, false)
 }

@@ -119,8 +119,16 @@ impl Resource for SharedObject {
 
 /// Returns the input of `Controller::for_shared_stream_with`, from the events of a registrar with one kind.
 ///
-/// A deleted object triggers no reconciliation, as with kube's own streams: it is removed from the store. When the kind
-/// is removed and added again, or asked for in another scope, the store is replaced by the new snapshot.
+/// A deleted object triggers no reconciliation, as with kube's own streams: it is removed from the store.
+///
+/// # Guarantees
+/// - A changed object is in the store before its trigger is returned; those of a snapshot are when it is complete, for which
+///   `Controller` waits at the start.
+/// - When the kind is removed and added again, or asked for in another scope, the store is replaced by the new snapshot.
+///
+/// # Assumptions
+/// The triggers are polled, which `Controller` does: the store changes by nothing else. It is for one kind: the events of a
+/// registrar with several replace each other's objects.
 pub fn shared_stream(
     events: impl Stream<Item = WatchEvent>,
     resource: ApiResource,
@@ -144,7 +152,14 @@ pub fn shared_stream(
 }
 
 /// Returns the input of `Controller::reconcile_on`: a reference to `K` for each event that `map` derives one from, for
-/// instance the owner of a changed object. Never an error, which would pause all triggers of the controller.
+/// instance the owner of a changed object.
+///
+/// # Guarantees
+/// - A deleted object is mapped like a changed one, with its last state.
+/// - The stream has no errors, which would pause all triggers of the controller.
+///
+/// # Assumptions
+/// `map` is called while the controller is polled: it must not block.
 pub fn reconcile_on<K: Lookup>(
     events: impl Stream<Item = WatchEvent>,
     mut map: impl FnMut(&WatchedObject) -> Vec<ObjectRef<K>>,

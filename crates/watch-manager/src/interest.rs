@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_have_a_watch_each_until_somebody_wants_all() {
+    fn namespaces_have_a_watch_each_until_a_registrar_wants_all() {
         let (ab, bc) = (interest().namespaces(["a", "b"]), labelled("x").namespaces(["b", "c"]));
         assert_eq!(union(&[ab.clone(), bc.clone()]), ["a  - false", "b  - false", "c app=x - false"]);
         assert_eq!(union_if(true, &[ab.clone(), bc.clone()]), union(&[ab.clone(), bc.clone()]));

@@ -193,10 +193,14 @@ impl Builder {
     /// that one consumer watches for as long as it lives. The manager behind the stream shares nothing with others, so
     /// the selectors of `interest` are the server's in any case.
     ///
-    /// Polling the stream does the work; dropping it closes the watch. It does not end by itself. Every change is
-    /// delivered, as by an [ordered registrar](WatchManager::ordered_registrar) with a bound of 1,024. The server is
-    /// asked only while the stream is polled, so [`EventKind::Status`](crate::EventKind::Status) shows each interruption
-    /// before the end of it.
+    /// # Guarantees
+    /// - Every change is delivered, as by an [ordered registrar](WatchManager::ordered_registrar) with a bound of 1,024.
+    /// - [`EventKind::Status`](crate::EventKind::Status) shows each interruption before the end of it.
+    /// - The stream does not end by itself; dropping it closes the watch.
+    ///
+    /// # Assumptions
+    /// The stream is polled all the time, also while an event is worked on: polling does the work, and the server is asked only
+    /// meanwhile.
     ///
     #[cfg_attr(feature = "test-util", doc = "```")]
     #[cfg_attr(not(feature = "test-util"), doc = "```ignore")]

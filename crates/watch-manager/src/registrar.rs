@@ -171,8 +171,15 @@ impl Registrar {
         self.queue.next_batch(limit).await
     }
 
-    /// Returns the events as a stream, which can be polled while the kinds are changed. It ends with the registrar. Several
-    /// streams of a registrar share its events; each event goes to one.
+    /// Returns the events as a stream, which can be polled while the kinds are changed.
+    ///
+    /// # Guarantees
+    /// - As [`next`](Self::next). The stream can be dropped at any time: no event is lost, another stream goes on.
+    /// - It ends with the registrar, or when the driver has ended and every event was delivered.
+    /// - Several streams of a registrar share its events; each event goes to one.
+    ///
+    /// # Assumptions
+    /// The driver runs. While the stream is not polled, events stay in the backlog, see [`backlog`](Self::backlog).
     pub fn events(&self) -> impl Stream<Item = WatchEvent> + Send + Unpin + use<> {
         let events = stream::unfold(Arc::clone(&self.queue), async |queue| {
             let event = queue.next().await?;

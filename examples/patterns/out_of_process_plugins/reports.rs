@@ -62,7 +62,7 @@ impl Reports {
         self.say(of, format!("Extension {}: {reason}{known}", of.name_any()));
         // A plug-in that comes later, or back, is called then: the Extension needs no repair.
         let error = |(reason, message)| PodError::new(reason, message).class(ErrorClass::Transient);
-        let outcome = failure.map_or(Ok(()), |failure| Err(vec![error(failure)]));
+        let outcome = failure.map_or(Ok(()), |failure| Err(error(failure).into()));
         let generation = of.metadata.generation.unwrap_or_default();
         self.reporter.ingested(&ParentKey::of(of, &()), generation, outcome, known);
     }

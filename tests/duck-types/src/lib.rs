@@ -3,3 +3,8 @@
 //! ```console
 //! $ cargo test -p duck-types-tests --test cluster
 //! ```
+
+/// The example of the derive macro, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../crates/duck-types-derive/README.md")]
+mod derive_readme {}

@@ -93,7 +93,7 @@ impl ExpansionTemplate {
     /// Reads an ExpansionTemplate of either version.
     ///
     /// # Errors
-    /// What does not decode, or everything that Gatekeeper refuses: a missing or too long name, no `applyTo`, no
+    /// The first field that does not decode, or everything that Gatekeeper refuses: a missing or too long name, no `applyTo`, no
     /// `templateSource`, no `generatedGVK`, a template that generates what it applies to. An unknown
     /// `enforcementAction` is refused as well.
     pub fn from_value(value: &Value) -> Result<Self, FieldErrors> {

@@ -75,12 +75,16 @@ impl JoinIndex {
         }
     }
 
+    /// Removes the object, under whatever values it was put: a place that stayed behind would be an error in each review that
+    /// finds it.
     pub(super) fn remove(&mut self, key: &JoinKey, path: &Path, object: &Stored) {
-        let Some(values) = key.values(path, object) else {
-            self.always.remove_mut(path);
+        // What is in there is under no value.
+        if self.always.remove_mut(path) {
             return;
-        };
-        for value in values {
+        }
+        let values =
+            key.values(path, object).filter(|values| values.iter().all(|value| self.holds(value, path)));
+        for value in values.unwrap_or_else(|| self.values_of(path)) {
             let Some(places) = self.by_value.get_mut(&value) else {
                 continue;
             };
@@ -90,6 +94,16 @@ impl JoinIndex {
                 self.by_value.remove_mut(&value);
             }
         }
+    }
+
+    fn holds(&self, value: &RegoValue, path: &Path) -> bool {
+        self.by_value.get(value).is_some_and(|places| places.contains(path))
+    }
+
+    /// Returns the values that an object is found by. Looks at every value of the index.
+    fn values_of(&self, path: &Path) -> Vec<RegoValue> {
+        let held = self.by_value.iter().filter(|(_, places)| places.contains(path));
+        held.map(|(value, _)| value.clone()).collect()
     }
 
     /// Returns the places of the objects that hold any of the values; some may come twice.

@@ -4,6 +4,8 @@
 //! The index holds each Service under its flattened selector, and a review looks up its own: the function runs once per Service
 //! and once per review, and not for each pair of them.
 
+use std::time::Duration;
+
 use rego_compat::{Budget, Function, Program, Segment, Value as RegoValue, values_at};
 
 /// The value that is compared.
@@ -33,7 +35,8 @@ impl Term {
     pub(super) fn values(&self, root: &RegoValue, input: &RegoValue) -> Option<Vec<RegoValue>> {
         let found = values_at(&self.path, root, input).into_iter();
         let Some(function) = &self.function else { return Some(found.cloned().collect()) };
-        let budget = Budget::default().with_instructions(MOST_INSTRUCTIONS);
+        // Without a clock, the same value has the same outcome each time: an object leaves the index where it was put.
+        let budget = Budget::default().with_instructions(MOST_INSTRUCTIONS).with_time(Duration::MAX);
         // What it is undefined for is equal to nothing.
         found.filter_map(|value| function.value(value, &budget).transpose()).collect::<Result<_, _>>().ok()
     }

@@ -57,7 +57,7 @@ impl Document {
     ///
     /// # Errors
     /// The text is not JSON, and those of [`Document::from_raw`].
-    pub fn from_text(text: String) -> serde_json::Result<Self> {
+    pub fn from_json_string(text: String) -> serde_json::Result<Self> {
         Self::from_raw(RawValue::from_string(text)?)
     }
 

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use schema_merge::{
     Errors, Fragment, Frame, MergeError, Merger, MetadataLimits, MountPath, ObjectVerdict, Sharing,
-    TextLimits,
+    StringLimits, is_dns1035_label,
 };
 use serde_json::{Map, Value, json};
 
 /// The API group of all constraints.
 const GROUP: &str = "constraints.gatekeeper.sh";
-/// A DNS-1035 label, which every name of a CRD has to be.
+/// The most bytes of a DNS-1035 label, which every name of a CRD has to be.
 const LABEL_LENGTH: usize = 63;
 /// `List` is appended to the kind, and the list kind is a label too.
 const KIND_LENGTH: usize = 59;
@@ -131,7 +131,7 @@ impl ConstraintCrds {
         let merger = Merger::new()
             .status_subresource(true)
             .grant("status", FRAMEWORK)
-            .limit_metadata(MetadataLimits::name(TextLimits::max_length(63)))
+            .limit_metadata(MetadataLimits::name(StringLimits::max_length(63)))
             .seal(
                 MountPath::of(["spec"]),
                 ["enforcementAction", "match", "parameters", "scopedEnforcementActions"],
@@ -192,21 +192,14 @@ fn name_errors(parts: &CrdParts<'_>) -> Vec<CrdError> {
         if length > KIND_LENGTH {
             errors.push(CrdError::KindLength { kind: parts.kind.to_owned(), length });
         }
-        if !is_label(&expected) {
+        if !is_dns1035_label(&expected) {
             errors.push(CrdError::Kind(parts.kind.to_owned()));
         }
     }
-    let bad =
-        parts.short_names.iter().enumerate().filter(|(_, name)| !is_label(name) || name.len() > LABEL_LENGTH);
+    let is_short_name = |name: &str| is_dns1035_label(name) && name.len() <= LABEL_LENGTH;
+    let bad = parts.short_names.iter().enumerate().filter(|(_, name)| !is_short_name(name));
     errors.extend(bad.map(|(index, name)| CrdError::ShortName { index, name: name.clone() }));
     errors
-}
-
-/// Returns true if the characters are those of a DNS-1035 label, whatever its length.
-fn is_label(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 /// Returns the fragment of the template, which is the schema of `spec.parameters`, if there is one.

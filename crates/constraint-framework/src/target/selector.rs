@@ -4,10 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use schema_merge::is_dns1123_subdomain;
 use serde::Deserialize;
 
 use crate::api::{FieldError, pointer_segment};
 use crate::review::Document;
+
+/// The most bytes of the DNS name before the `/` of a label's key.
+const SUBDOMAIN_LENGTH: usize = 253;
 
 /// A label selector as users write it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -99,7 +103,9 @@ fn check_label(key: &str, values: &[String], at_key: &str, at_values: &str) -> V
 
 fn is_label_key(key: &str) -> bool {
     match key.split_once('/') {
-        Some((prefix, name)) => is_subdomain(prefix) && is_label_name(name),
+        Some((prefix, name)) => {
+            prefix.len() <= SUBDOMAIN_LENGTH && is_dns1123_subdomain(prefix) && is_label_name(name)
+        }
         None => is_label_name(key),
     }
 }
@@ -108,14 +114,6 @@ fn is_label_name(name: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     name.len() <= 63 && name.chars().all(inner) && ends(name.chars().next()) && ends(name.chars().next_back())
-}
-
-fn is_subdomain(name: &str) -> bool {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let label = |label: &str| {
-        !label.is_empty() && label.chars().all(inner) && !label.starts_with('-') && !label.ends_with('-')
-    };
-    name.len() <= 253 && name.split('.').all(label)
 }
 
 impl Selector {

@@ -84,6 +84,7 @@ impl<'k> Comparison<'k> {
             let reason = "x-kubernetes-preserve-unknown-fields: the schema accepts anything here";
             return self.unverified(at, reason);
         }
+        // A reader is content with fewer values than it understands, so that a restriction of the definition cannot harm it.
         if let Some(keyword) = crd.incomparable().filter(|keyword| self.is_write() || *keyword == "recursion")
         {
             self.unverified(
@@ -262,6 +263,7 @@ impl<'k> Comparison<'k> {
         for name in ours.strings("required").into_iter().filter(|name| ours.property(name).is_none()) {
             self.member(crd, ours, name, ours.unnamed(), at);
         }
+        // A writer that may leave a member out, or has null for it, which is not sent, does not always write it.
         let missing = crd.needed().into_iter().filter(|name| {
             let ours_below = ours.property(name);
             !ours.strings("required").contains(name) || ours_below.is_none_or(|node| node.is_nullable())
@@ -294,6 +296,7 @@ impl<'k> Comparison<'k> {
             };
         };
         let here = at.member(name, "properties");
+        // A default of the definition is filled in before a reader sees the object.
         let mandatory = required && !crd.strings("required").contains(&name) && !found.has("default");
         if !self.is_write() && mandatory {
             self.violate(&here, ViolationKind::Optional);
@@ -325,6 +328,7 @@ impl<'k> Comparison<'k> {
             }
         };
         if !self.is_write() {
+            // A reader of a map meets declared members in it too: in a map of integers, `a: string` of the definition.
             for (name, declared) in crd.properties().filter(|(name, _)| ours.property(name).is_none()) {
                 self.node(declared, each, &at.member(name, "properties"), true);
             }

@@ -68,7 +68,7 @@ async fn a_pod_is_not_acknowledged_by_entries_that_are_older_than_its_registrati
     assert!(is_enforced(&server));
 
     server.hold(Some("constraintpodstatuses"));
-    joining.ingested(&key, 1, Err(vec![PodError::new("compile", "no template")]), Value::Null);
+    joining.ingested(&key, 1, Err(PodError::new("compile", "no template").into()), Value::Null);
     source.fail(&key, 1, ErrorClass::Permanent, "no template");
     source.list_ends();
     let serves = tokio::spawn({

@@ -85,7 +85,7 @@ async fn a_message_that_changes_with_every_call_does_not_become_a_storm() {
     while began.elapsed() < Duration::from_secs(60) {
         countdown -= 1;
         let error = PodError::new("", format!("retry in {countdown}"));
-        reporter.ingested(&parent(1), 1, Err(vec![error]), Value::Null);
+        reporter.ingested(&parent(1), 1, Err(error.into()), Value::Null);
         sleep(Duration::from_millis(10)).await;
     }
     // The delay of a change is at most two seconds, hence one write per two seconds.

@@ -51,7 +51,7 @@ async fn a_pod_that_gave_up_a_policy_serves_only_after_its_failure_is_stored() {
     assert!(!serves.is_finished(), "nothing is ingested");
 
     server.refuse("podreports", 500, true);
-    reporter.ingested(&key, 1, Err(vec![PodError::new("compile", "no such function")]), Value::Null);
+    reporter.ingested(&key, 1, Err(PodError::new("compile", "no such function").into()), Value::Null);
     source.fail(&key, 1, ErrorClass::Permanent, "no such function");
     assert!(tracker.ready().borrow().is_ready());
     sleep(Duration::from_secs(60)).await;
@@ -98,7 +98,7 @@ impl Joining {
         source.list_begins();
         source.expect(&key, 1);
         source.list_ends();
-        reporter.ingested(&key, 1, Err(vec![PodError::new("compile", "no such function")]), Value::Null);
+        reporter.ingested(&key, 1, Err(PodError::new("compile", "no such function").into()), Value::Null);
         source.fail(&key, 1, ErrorClass::Permanent, "no such function");
         let serves = tokio::spawn({
             let reporter = reporter.clone();

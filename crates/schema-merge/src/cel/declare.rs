@@ -43,7 +43,7 @@ impl Declared {
                 }
                 None => Some(self.object(node, is_resource)),
             },
-            "string" => Some(match node.text("format") {
+            "string" => Some(match node.string("format") {
                 "byte" => TypeDeclaration::bytes(node.bound("maxLength")),
                 "duration" => TypeDeclaration::duration(),
                 "date" => TypeDeclaration::date(),
@@ -58,7 +58,7 @@ impl Declared {
     }
 
     fn object(&mut self, node: &Node<'_>, is_resource: bool) -> TypeDeclaration {
-        let required: BTreeSet<&str> = node.texts("required").collect();
+        let required: BTreeSet<&str> = node.strings("required").collect();
         let implied = is_resource && !declares_metadata(node);
         let mut properties = Vec::new();
         for (name, property) in &node.properties {

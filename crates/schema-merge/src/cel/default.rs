@@ -61,7 +61,7 @@ impl Walk<'_> {
         match value {
             Value::Array(items) => {
                 let Some(item) = node.item() else { return };
-                let is_map = node.text(LIST_TYPE) == "map" && !node.list(LIST_MAP_KEYS).is_empty();
+                let is_map = node.string(LIST_TYPE) == "map" && !node.list(LIST_MAP_KEYS).is_empty();
                 for (index, value) in items.iter().enumerate() {
                     let old = old.filter(|_| is_map).map(|_| value);
                     at.within(

@@ -1,4 +1,21 @@
 //! The declarations of a node: type, properties, items, and what happens to the rest.
+//!
+//! Worked example, for stored objects. A structural schema prunes: fields that it does not declare are dropped, when an object is
+//! written and again when it is read.
+//!
+//! ```text
+//! old                                       new                                       stored objects
+//! a: integer                                a: number                                 fit
+//! a: integer                                a: string                                 break
+//! a: integer                                `a` not declared                          lose it when they are read
+//! a: integer                                not declared, x-kubernetes-preserve-…     keep it
+//! `a` not declared                          a: integer                                fit: it was dropped, so it is absent
+//! not declared, x-kubernetes-preserve-…     a: integer                                may hold another type there
+//! a: integer                                required: [a]                             break where it is absent
+//! a: integer                                required: [a], a: integer, default: 1     fit: it is filled in
+//! ```
+//!
+//! For clients the sides change places: what the new schema allows, code that knows the old one has to understand.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +35,7 @@ fn types<'a>(node: &Node<'a>) -> Option<Vec<&'a str>> {
     Some(node.kind()).filter(|kind| !kind.is_empty()).map(|kind| vec![kind])
 }
 
-/// The first type that `from` allows and `to` does not.
+/// The first type that `from` allows and `to` does not. Each integer is a number, so that `integer` fits into `number`.
 fn lost_type(from: &Node<'_>, to: &Node<'_>) -> Option<String> {
     let to = types(to)?;
     let Some(from) = types(from) else {
@@ -28,11 +45,12 @@ fn lost_type(from: &Node<'_>, to: &Node<'_>) -> Option<String> {
     from.iter().find(|kind| !fits(kind)).map(|kind| (*kind).to_owned())
 }
 
-/// Returns true if a schema counts or matches fields, so that one more of them makes a difference.
+/// Returns true if a schema counts or matches fields, so that one more of them makes a difference: `{a: 1}` fits under
+/// `maxProperties: 1`, and does not when a default adds `b`. In a set, a default can make two items equal.
 pub(super) fn is_delicate(node: &Node<'_>) -> bool {
     node.junctors().next().is_some()
         || ["maxProperties", RULES].iter().any(|keyword| node.get(keyword).is_some())
-        || node.text(LIST_TYPE) == "set"
+        || node.string(LIST_TYPE) == "set"
         || node.properties.values().any(is_delicate)
         || node.item().is_some_and(is_delicate)
         || node.additional().is_some_and(is_delicate)
@@ -73,8 +91,9 @@ impl Compare {
     }
 
     fn required(&mut self, old: &Node<'_>, new: &Node<'_>, at: &SchemaPath) {
-        let before: BTreeSet<_> = old.texts("required").collect();
-        for name in new.texts("required").collect::<BTreeSet<_>>().difference(&before) {
+        let before: BTreeSet<_> = old.strings("required").collect();
+        for name in new.strings("required").collect::<BTreeSet<_>>().difference(&before) {
+            // The server fills in defaults when it reads a stored object, and before it validates.
             let filled = new.properties.get(name).is_some_and(|property| property.default_value().is_some());
             if !filled {
                 self.push(
@@ -85,7 +104,7 @@ impl Compare {
                 );
             }
         }
-        for name in new.texts("required").filter(|name| before.contains(name)) {
+        for name in new.strings("required").filter(|name| before.contains(name)) {
             let default = |node: &Node<'_>| {
                 node.properties.get(name).is_some_and(|property| property.default_value().is_some())
             };
@@ -111,7 +130,7 @@ impl Compare {
     }
 
     fn lists(&mut self, old: &Node<'_>, new: &Node<'_>, at: &SchemaPath) {
-        let (before, now) = (old.text(LIST_TYPE), new.text(LIST_TYPE));
+        let (before, now) = (old.string(LIST_TYPE), new.string(LIST_TYPE));
         if before != now && matches!(now, "set" | "map") {
             self.push(
                 at,
@@ -134,6 +153,7 @@ impl Compare {
                 |at| match (new.properties.get(name), &new.additional_properties) {
                     (Some(now), _) => self.stored(before, now, at),
                     (None, Some(Additional::Schema(now))) => self.stored(before, now, at),
+                    // `additionalProperties: true` keeps a value and prunes inside: of `a: {b: 1}` it leaves `a: {}`.
                     (None, Some(Additional::Bool(true))) if is_scalar(before) => {}
                     (None, None) if new.flag(PRESERVE) => {}
                     (None, Some(Additional::Bool(false))) => {
@@ -179,6 +199,7 @@ impl Compare {
 
     /// Compares what happens to fields without a declaration of their own.
     fn rest(&mut self, old: &Node<'_>, new: &Node<'_>, at: &mut SchemaPath) {
+        // Beside `additionalProperties`, it is by that schema that unknown fields are pruned.
         let keeps = new.flag(PRESERVE) && new.additional_properties.is_none();
         match (&old.additional_properties, &new.additional_properties) {
             (Some(Additional::Schema(before)), Some(Additional::Schema(now))) => {
@@ -222,8 +243,8 @@ impl Compare {
             self.push(at, "nullable", Impact::Possible, "null is possible now");
         }
         self.new_values(old, new, at);
-        let now: BTreeSet<_> = new.texts("required").collect();
-        for name in old.texts("required").filter(|name| !now.contains(name)) {
+        let now: BTreeSet<_> = new.strings("required").collect();
+        for name in old.strings("required").filter(|name| !now.contains(name)) {
             self.push(
                 at,
                 "required",

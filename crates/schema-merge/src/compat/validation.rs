@@ -31,11 +31,11 @@ impl Compare {
         }
         self.enumeration(old, new, at);
         self.factor(old, new, at);
-        let (before, now) = (old.text("pattern"), new.text("pattern"));
+        let (before, now) = (old.string("pattern"), new.string("pattern"));
         if !now.is_empty() && now != before {
             self.push(at, "pattern", Impact::Possible, format!("values must match {now:?} now"));
         }
-        let (before, now) = (old.text("format"), new.text("format"));
+        let (before, now) = (old.string("format"), new.string("format"));
         let wider =
             before == now || (before == "int32" && now == "int64") || (before == "float" && now == "double");
         if is_supported(new.kind(), now) && !wider {

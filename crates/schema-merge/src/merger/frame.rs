@@ -3,6 +3,18 @@
 //! No other fragment describes what an exclusive fragment describes, so the rest is joined and checked once, and a fragment is
 //! then checked alone below its parents. Whenever that finds anything, or the parents could matter to it, the whole is
 //! built and judged as `merger.rs` does, which also words the errors.
+//!
+//! Worked example, with the open place `spec.parameters`:
+//!
+//! ```text
+//! the rest    spec: {match: {…}, enforcementAction: string}                  joined and checked once, when the frame is made
+//! fragment    {labels: {type: array, items: {type: string}}}                 one template
+//! checked     {properties: {spec: {properties: {parameters: <fragment>}}}}   each time: its parents, and nothing beside them
+//! built       the rest with an empty object at `spec.parameters`, which the fragment replaces
+//! ```
+//!
+//! A `oneOf` in the fragment is checked there as it would be in the whole. A `oneOf` in `spec` may restrict what is in the
+//! fragment: such a rest has no [`Around`], and every fragment is joined with it anew.
 
 use std::borrow::Cow;
 
@@ -150,9 +162,12 @@ impl Around {
         let closed = merger.build().ok()?;
         let open = merger.clone().mount(stand_in).build().ok()?;
         let options = options(&open);
+        // With a rule anywhere, the parts are not independent: the API server adds up the estimated cost of all rules of a CRD, and
+        // bounds the sum.
         let silent = |merged: &Merged| {
             check_refusals(&merged.schema, &options).is_empty() && !mentions(&merged.schema, RULES)
         };
+        // Both are handed out by `build`. At the root there would be nothing around the fragment.
         if at.names().is_empty() || !silent(&closed) || !silent(&open) {
             return None;
         }
@@ -168,6 +183,7 @@ impl Around {
             above.properties.insert(name, node);
             above
         };
+        // From the inside out. Alone the fragment would be judged as a root, which has to be an object.
         let way = self.parents.iter().zip(at.names().iter().map(String::as_str));
         diagnostics.is_empty() && !is_refused(&way.rev().fold(node, below), &self.options)
     }

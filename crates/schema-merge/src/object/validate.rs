@@ -1,6 +1,6 @@
 //! Validates a value against a schema, error by error as kube-openapi does it inside the API server.
 //!
-//! A schema runs a fixed chain of checks, one file each: `kind` (type), `junctor`, `text`, `numeric`, `array`, `map`; the
+//! A schema runs a fixed chain of checks, one file each: `kind` (type), `junctor`, `string`, `numeric`, `array`, `map`; the
 //! enum is here. Each check counts what matched, because `anyOf` and `oneOf` report the member
 //! that came closest.
 
@@ -9,7 +9,7 @@ mod junctor;
 mod kind;
 mod map;
 mod numeric;
-mod text;
+mod string;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) struct Violation {
     kind: DiagnosticKind,
     value: Option<String>,
     detail: String,
-    /// The text by which kube-openapi tells repetitions.
+    /// The message by which kube-openapi finds repetitions.
     message: Arc<str>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Violation {
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) violations: Vec<Violation>,
-    /// The texts of the violations.
+    /// The messages of the violations.
     pub(super) messages: BTreeSet<Arc<str>>,
     /// The number of checks that passed.
     pub(super) matches: usize,
@@ -82,8 +82,8 @@ impl Validator {
         outcome.passed(junctors);
         match value {
             Value::String(text) => {
-                outcome.passed(text::check(self, node, text, path));
-                if let Some(format) = text::format(self, node, text, path) {
+                outcome.passed(string::check(self, node, text, path));
+                if let Some(format) = string::format(self, node, text, path) {
                     outcome.passed(format);
                 }
             }
@@ -109,7 +109,7 @@ impl Validator {
 
     /// The format that is looked at; empty for none.
     pub(super) fn format<'a>(&self, node: &Node<'a>) -> &'a str {
-        let format = node.text("format");
+        let format = node.string("format");
         if self.dialect == Dialect::Object && !super::format::is_supported(node.kind(), format) {
             ""
         } else {

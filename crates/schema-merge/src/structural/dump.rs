@@ -38,7 +38,7 @@ pub(crate) fn go_json(value: &Value) -> String {
 pub(crate) fn go_schema(node: &Node<'_>) -> String {
     let mut out = Vec::new();
     let mut field = |name: &str, value: String| out.push(format!("\"{name}\":{value}"));
-    let text = |keyword: &str| json_text(node.text(keyword));
+    let text = |keyword: &str| json_text(node.string(keyword));
     let flag = |keyword: &str| node.flag(keyword).to_string();
     let raw = |keyword: &str| node.get(keyword).map_or_else(|| "null".to_owned(), go_json);
     // Lists of scalars and the pointers of Go print alike: null or the value.

@@ -37,13 +37,13 @@ fn on_type(node: &Node<'_>, expected: &str, detail: &str, at: &SchemaPath, repor
     match node.kind() {
         "" => report.required(at, "type", "extension-type", detail),
         kind if kind == expected => {}
-        kind => report.invalid_text(at, "type", kind, "extension-type", detail),
+        kind => report.invalid_string(at, "type", kind, "extension-type", detail),
     }
 }
 
 /// The items of a set must be scalar, or atomic as a whole.
 fn set_items(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
-    let (true, "array", Some(item)) = (node.text(LIST_TYPE) == "set", node.kind(), node.item()) else {
+    let (true, "array", Some(item)) = (node.string(LIST_TYPE) == "set", node.kind(), node.item()) else {
         return;
     };
     // The server prints the list type of the items in both cases.
@@ -51,10 +51,10 @@ fn set_items(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let items = at.clone().child("items");
     match item.kind() {
-        "array" if item.get(LIST_TYPE).is_some() && item.text(LIST_TYPE) != "atomic" => {
+        "array" if item.get(LIST_TYPE).is_some() && item.string(LIST_TYPE) != "atomic" => {
             report.invalid(&items, LIST_TYPE, value, "set-items", detail);
         }
-        "object" if item.text(MAP_TYPE) != "atomic" => {
+        "object" if item.string(MAP_TYPE) != "atomic" => {
             report.invalid(&items, MAP_TYPE, value, "set-items", detail)
         }
         _ => {}
@@ -68,7 +68,7 @@ fn map_keys(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     match list_type {
         None if !keys.is_empty() => report.required(at, LIST_TYPE, "list-map-keys", detail),
         Some(other) if !keys.is_empty() && other != "map" => {
-            report.invalid_text(at, LIST_TYPE, other, "list-map-keys", detail)
+            report.invalid_string(at, LIST_TYPE, other, "list-map-keys", detail)
         }
         Some("map") if keys.is_empty() => {
             report.required(
@@ -84,24 +84,24 @@ fn map_keys(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
 
 /// The items of a map must be objects with all the keys, which must be scalar.
 fn map_items(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
-    if node.text(LIST_TYPE) != "map" {
+    if node.string(LIST_TYPE) != "map" {
         return;
     }
     let Some(item) = node.item() else { return no_single_item(node, at, report) };
     let items = at.clone().child("items");
     if item.kind() != "object" {
         let detail = "must be object if parent array's x-kubernetes-list-type is map";
-        report.invalid_text(&items, "type", item.kind(), "map-items", detail);
+        report.invalid_string(&items, "type", item.kind(), "map-items", detail);
         return;
     }
-    let keys: Value = node.texts(LIST_MAP_KEYS).collect();
+    let keys: Value = node.strings(LIST_MAP_KEYS).collect();
     let mut seen = BTreeSet::new();
-    for key in node.texts(LIST_MAP_KEYS) {
+    for key in node.strings(LIST_MAP_KEYS) {
         match item.properties.get(key) {
             Some(property) if matches!(property.kind(), "array" | "object") => {
                 let place = items.clone().child("properties").key(key);
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-                report.invalid_text(&place, "type", item.kind(), "map-items", detail);
+                report.invalid_string(&place, "type", item.kind(), "map-items", detail);
             }
             Some(_) => {}
             None => report.invalid(
@@ -134,7 +134,7 @@ fn no_single_item(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
 
 /// The items of sets and maps cannot be null, and neither can the keys of a map, which must not be absent either.
 fn not_nullable(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
-    let (list_type @ ("set" | "map"), Some(item)) = (node.text(LIST_TYPE), node.item()) else {
+    let (list_type @ ("set" | "map"), Some(item)) = (node.string(LIST_TYPE), node.item()) else {
         return;
     };
     let items = at.clone().child("items");
@@ -145,8 +145,8 @@ fn not_nullable(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
     if list_type != "map" {
         return;
     }
-    let required: BTreeSet<_> = item.texts("required").collect();
-    for key in node.texts(LIST_MAP_KEYS) {
+    let required: BTreeSet<_> = item.strings("required").collect();
+    for key in node.strings(LIST_MAP_KEYS) {
         let Some(property) = item.properties.get(key) else {
             continue;
         };

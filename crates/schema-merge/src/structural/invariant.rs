@@ -69,7 +69,7 @@ fn kind(node: &Node<'_>, level: Level, at: &SchemaPath, report: &mut Report) {
         if kind.is_empty() {
             report.required(at, "type", "embedded-resource", detail);
         } else {
-            report.invalid_text(at, "type", kind, "embedded-resource", detail);
+            report.invalid_string(at, "type", kind, "embedded-resource", detail);
         }
     } else if kind.is_empty() && !node.flag(INT_OR_STRING) && !node.flag(PRESERVE) {
         let detail = match level {
@@ -80,7 +80,7 @@ fn kind(node: &Node<'_>, level: Level, at: &SchemaPath, report: &mut Report) {
         report.required(at, "type", "type-required", detail);
     }
     if level == Level::Root && !kind.is_empty() && kind != "object" {
-        report.invalid_text(at, "type", kind, "root-type", "must be object at the root");
+        report.invalid_string(at, "type", kind, "root-type", "must be object at the root");
     }
 }
 
@@ -98,7 +98,7 @@ fn resource(node: &Node<'_>, level: Level, at: &mut SchemaPath, report: &mut Rep
                 continue;
             };
             let place = at.clone().child("properties").key(name);
-            report.invalid_text(&place, "type", property.kind(), "type-meta", "must be string");
+            report.invalid_string(&place, "type", property.kind(), "type-meta", "must be string");
         }
     }
     if let Some(metadata) = node.properties.get("metadata") {
@@ -115,7 +115,7 @@ fn resource(node: &Node<'_>, level: Level, at: &mut SchemaPath, report: &mut Rep
 
 fn metadata(node: &Node<'_>, embedded: bool, level: Level, at: &SchemaPath, report: &mut Report) {
     if (embedded || level == Level::Root) && node.kind() != "object" {
-        report.invalid_text(at, "type", node.kind(), "object-meta", "must be object");
+        report.invalid_string(at, "type", node.kind(), "object-meta", "must be object");
     }
     if level == Level::Root && !restricts_names_only(node) {
         let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";

@@ -43,10 +43,10 @@ fn validations(node: &Node<'_>, skip_any: bool, skip_first: bool, at: &mut Schem
             |at| nested(member, excused, at, report),
         );
     }
-    let pattern = node.text("pattern");
+    let pattern = node.string("pattern");
     if let (false, Err(error)) = (pattern.is_empty(), regexp::check(pattern)) {
         let detail = format!("must be a valid regular expression, but isn't: {error}");
-        report.invalid_text(at, "pattern", pattern, "pattern", &detail);
+        report.invalid_string(at, "pattern", pattern, "pattern", &detail);
     }
 }
 
@@ -65,8 +65,8 @@ fn nested(node: &Node<'_>, skip_any: bool, at: &mut SchemaPath, report: &mut Rep
         ("type", !node.kind().is_empty(), EMPTY),
         ("additionalProperties", additional, UNDEFINED),
         ("default", node.default_value().is_some(), UNDEFINED),
-        ("title", !node.text("title").is_empty(), EMPTY),
-        ("description", !node.text("description").is_empty(), EMPTY),
+        ("title", !node.string("title").is_empty(), EMPTY),
+        ("description", !node.string("description").is_empty(), EMPTY),
         ("nullable", node.flag("nullable"), FALSE),
         (PRESERVE, node.flag(PRESERVE), FALSE),
         (EMBEDDED, node.flag(EMBEDDED), FALSE),

@@ -167,7 +167,7 @@ fn gaps(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
 
 fn required(node: &Node<'_>, place: Place, at: &SchemaPath, report: &mut Report) {
     let mut seen = BTreeSet::new();
-    for name in node.texts("required") {
+    for name in node.strings("required") {
         if !seen.insert(name) {
             report.lint(at, "required-twice", format!("required names {name:?} twice"));
         }
@@ -188,7 +188,7 @@ fn vacuous_spec(node: &Node<'_>, report: &mut Report) {
     let Some(spec) = node.properties.get("spec") else {
         return;
     };
-    let required = node.texts("required").any(|name| name == "spec");
+    let required = node.strings("required").any(|name| name == "spec");
     if !required && spec.default_value().is_none() && !spec.list("required").is_empty() {
         let at = SchemaPath::root().child("properties").key("spec");
         let detail = "spec may be left out, and what it requires with it; require spec at the root, or give it a default";
@@ -272,7 +272,7 @@ fn bounds(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
 
 /// The server warns about formats that it will not check.
 fn format(node: &Node<'_>, at: &SchemaPath, report: &mut Report) {
-    let format = node.text("format");
+    let format = node.string("format");
     if !format.is_empty() && !is_supported(node.kind(), format) {
         let detail = format!("unrecognized format {format:?}");
         report.push(Severity::Warning, DiagnosticKind::Plain, "format", at, None, detail);

@@ -13,7 +13,7 @@ use crate::path::SchemaPath;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// `rules` tells whether validation rules are looked at: the server has types for them only when the structure is sound.
+/// Checks a schema; its validation rules only if `rules` is true. The server has types for them only when the structure is sound.
 pub(super) fn check(node: &Node<'_>, rules: bool, report: &mut Report) {
     let scope = Scope { root: true, detached: !rules, cardinality: Some(1), ..Scope::default() };
     let mut placement = report.fresh();
@@ -115,7 +115,7 @@ impl Visit<'_> {
 
     fn items(&mut self, node: &Node<'_>, scope: &Scope, at: &mut SchemaPath) {
         let mut below = scope.below(node);
-        if node.text(LIST_TYPE) != "map" {
+        if node.string(LIST_TYPE) != "map" {
             below.uncorrelatable.get_or_insert_with(|| at.clone());
         }
         match &node.items {
@@ -160,7 +160,7 @@ fn refused_keywords(node: &Node<'_>, scope: &Scope, at: &SchemaPath, report: &mu
         node.get(keyword).and_then(serde_json::Value::as_object).is_some_and(|map| !map.is_empty())
     };
     let refused = [
-        ("id", !node.text("id").is_empty()),
+        ("id", !node.string("id").is_empty()),
         ("additionalItems", node.get("additionalItems").is_some()),
         ("patternProperties", filled("patternProperties")),
         ("definitions", filled("definitions")),

@@ -52,8 +52,7 @@ impl Report {
         rule: &'static str,
         detail: &str,
     ) {
-        let path = at.clone().child(keyword);
-        self.push(Severity::Error, DiagnosticKind::Required, rule, &path, None, detail.to_owned());
+        self.error(DiagnosticKind::Required, at, keyword, None, rule, detail.to_owned());
     }
 
     pub(crate) fn forbidden(
@@ -63,8 +62,7 @@ impl Report {
         rule: &'static str,
         detail: &str,
     ) {
-        let path = at.clone().child(keyword);
-        self.push(Severity::Error, DiagnosticKind::Forbidden, rule, &path, None, detail.to_owned());
+        self.error(DiagnosticKind::Forbidden, at, keyword, None, rule, detail.to_owned());
     }
 
     pub(crate) fn invalid(
@@ -75,18 +73,10 @@ impl Report {
         rule: &'static str,
         detail: &str,
     ) {
-        let path = at.clone().child(keyword);
-        self.push(
-            Severity::Error,
-            DiagnosticKind::Invalid,
-            rule,
-            &path,
-            Some(go_json(value)),
-            detail.to_owned(),
-        );
+        self.error(DiagnosticKind::Invalid, at, keyword, Some(go_json(value)), rule, detail.to_owned());
     }
 
-    pub(crate) fn invalid_text(
+    pub(crate) fn invalid_string(
         &mut self,
         at: &SchemaPath,
         keyword: &'static str,
@@ -94,15 +84,7 @@ impl Report {
         rule: &'static str,
         detail: &str,
     ) {
-        let path = at.clone().child(keyword);
-        self.push(
-            Severity::Error,
-            DiagnosticKind::Invalid,
-            rule,
-            &path,
-            Some(go_quoted(value)),
-            detail.to_owned(),
-        );
+        self.error(DiagnosticKind::Invalid, at, keyword, Some(go_quoted(value)), rule, detail.to_owned());
     }
 
     pub(crate) fn unsupported(
@@ -115,8 +97,20 @@ impl Report {
     ) {
         let known: Vec<_> = known.iter().map(|known| go_quoted(known)).collect();
         let detail = format!("supported values: {}", known.join(", "));
+        self.error(DiagnosticKind::Unsupported, at, keyword, Some(go_quoted(value)), rule, detail);
+    }
+
+    fn error(
+        &mut self,
+        kind: DiagnosticKind,
+        at: &SchemaPath,
+        keyword: &'static str,
+        value: Option<String>,
+        rule: &'static str,
+        detail: String,
+    ) {
         let path = at.clone().child(keyword);
-        self.push(Severity::Error, DiagnosticKind::Unsupported, rule, &path, Some(go_quoted(value)), detail);
+        self.push(Severity::Error, kind, rule, &path, value, detail);
     }
 
     pub(crate) fn lint(&mut self, at: &SchemaPath, rule: &'static str, detail: String) {

@@ -73,7 +73,7 @@ pub(super) fn check(node: &Node<'_>, status_subresource: bool, report: &mut Repo
         match refused {
             Some(("type", _)) => {
                 let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
-                report.invalid_text(&root, "type", node.kind(), "status-subresource", detail);
+                report.invalid_string(&root, "type", node.kind(), "status-subresource", detail);
             }
             Some(_) => {
                 let dump = Some(go_schema(node));

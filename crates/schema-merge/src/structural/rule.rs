@@ -42,9 +42,9 @@ fn form(node: &Node<'_>, rule: &Value, convertible: bool, at: &SchemaPath, repor
     if expression.trim().is_empty() {
         report.required(at, "rule", "rule", "rule is not specified");
     } else if !message.is_empty() && message.trim().is_empty() {
-        report.invalid_text(at, "message", message, "rule", "must be non-empty if specified");
+        report.invalid_string(at, "message", message, "rule", "must be non-empty if specified");
     } else if has_newline(message.trim()) {
-        report.invalid_text(at, "message", message, "rule", "must not contain line breaks");
+        report.invalid_string(at, "message", message, "rule", "must not contain line breaks");
     } else if has_newline(expression.trim()) && message.trim().is_empty() {
         report.required(at, "message", "rule", "message must be specified if rule contains line breaks");
     }
@@ -59,13 +59,13 @@ fn form(node: &Node<'_>, rule: &Value, convertible: bool, at: &SchemaPath, repor
     }
     let path = text("fieldPath");
     if !path.is_empty() && path.trim().is_empty() {
-        report.invalid_text(at, "fieldPath", path, "rule", "must be non-empty if specified");
+        report.invalid_string(at, "fieldPath", path, "rule", "must be non-empty if specified");
     }
     if has_newline(path) {
-        report.invalid_text(at, "fieldPath", path, "rule", "must not contain line breaks");
+        report.invalid_string(at, "fieldPath", path, "rule", "must not contain line breaks");
     }
     if !path.is_empty() && convertible && !field_path::is_valid(path, node) {
-        report.invalid_text(at, "fieldPath", path, "rule", "must be a valid path");
+        report.invalid_string(at, "fieldPath", path, "rule", "must be a valid path");
     }
 }
 
@@ -140,7 +140,7 @@ fn old_self(rule: &Value, is_used: bool, scope: &Scope, place: &SchemaPath, repo
             let detail =
                 format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {above}");
             let expression = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
-            report.invalid_text(place, "rule", expression, "old-self", &detail);
+            report.invalid_string(place, "rule", expression, "old-self", &detail);
         }
     } else if let Some(Value::Bool(optional)) = rule.get("optionalOldSelf") {
         let detail = "may not be set if oldSelf is not used in rule".to_owned();

@@ -19,9 +19,9 @@ fn own(node: &Node<'_>) -> Option<&'static str> {
     let holds =
         |keyword| node.get(keyword).and_then(serde_json::Value::as_object).is_some_and(|map| !map.is_empty());
     [
-        (!node.text("id").is_empty(), "OpenAPIV3Schema 'id' is not supported"),
-        (!node.text("$schema").is_empty(), "OpenAPIV3Schema 'schema' is not supported"),
-        (!node.text("$ref").is_empty(), "OpenAPIV3Schema '$ref' is not supported"),
+        (!node.string("id").is_empty(), "OpenAPIV3Schema 'id' is not supported"),
+        (!node.string("$schema").is_empty(), "OpenAPIV3Schema 'schema' is not supported"),
+        (!node.string("$ref").is_empty(), "OpenAPIV3Schema '$ref' is not supported"),
         (holds("patternProperties"), "OpenAPIV3Schema 'patternProperties' is not supported"),
         (holds("dependencies"), "OpenAPIV3Schema 'dependencies' is not supported"),
         (node.get("additionalItems").is_some(), "OpenAPIV3Schema 'additionalItems' is not supported"),

@@ -36,6 +36,7 @@ impl<'s> Walk<'s> {
         let mut node = Map::new();
         for (name, value) in map {
             match name.as_str() {
+                // Not translated one by one: `reference`, `unions` and `map_of` read these from `map`, and `bounds` the pairs.
                 "$ref"
                 | "anyOf"
                 | "oneOf"
@@ -99,6 +100,7 @@ impl<'s> Walk<'s> {
             ["integer", "string"] | ["string", "integer"] => {
                 drop(node.insert(INT_OR_STRING.to_owned(), json!(true)))
             }
+            // Each integer is a number.
             ["integer", "number"] | ["number", "integer"] => {
                 drop(node.insert("type".to_owned(), json!("number")))
             }
@@ -131,7 +133,15 @@ impl<'s> Walk<'s> {
         node.insert("pattern".to_owned(), value.clone());
     }
 
-    /// A map, closed or open, with or without declared properties.
+    /// A map, closed or open, with or without declared properties. A structural schema has `properties` or
+    /// `additionalProperties`, not both:
+    ///
+    /// ```text
+    /// {"properties": {"a": …}, "additionalProperties": true}        x-kubernetes-preserve-unknown-fields beside `properties`
+    /// {"additionalProperties": true}                                each value preserves what is in it: `true` would prune that
+    /// {"additionalProperties": false}                               nothing: fields that are not declared are dropped anyway
+    /// {"patternProperties": {"^x-": {"type": "string"}}}            a map of strings, whose keys are not checked
+    /// ```
     fn map_of(&mut self, map: &'s Map<String, Value>, node: &mut Map<String, Value>, at: &mut SchemaPath) {
         let declared = node
             .get("properties")
@@ -174,6 +184,7 @@ impl<'s> Walk<'s> {
         }
         let item = node.get("items").and_then(|item| item.get("type")).and_then(Value::as_str);
         let scalar = matches!(item, Some("string" | "integer" | "number" | "boolean"));
+        // The server refuses sets of values that may be null.
         let nullable = node.get("items").and_then(|item| item.get("nullable")).is_some();
         if self.style.unique_items_as_set && scalar && !nullable && !node.contains_key(LIST_TYPE) {
             node.insert(LIST_TYPE.to_owned(), json!("set"));
@@ -221,7 +232,8 @@ fn says_nothing(keyword: &str) -> bool {
     keyword::ANNOTATIONS.contains(&keyword) || matches!(keyword, "default" | "nullable")
 }
 
-/// The type that the other keywords leave, if it is only one.
+/// The type that the other keywords leave, if it is only one: an object of `{"required": ["a"]}`, a string of `{"enum": ["a", "b"]}`,
+/// none of `{"enum": ["a", 1]}`.
 fn inferred(node: &Map<String, Value>) -> Option<&'static str> {
     let has = |keywords: &[&str]| keywords.iter().any(|keyword| node.contains_key(*keyword));
     if has(&["properties", "additionalProperties", "required", "minProperties", "maxProperties"]) {
@@ -242,7 +254,13 @@ fn inferred(node: &Map<String, Value>) -> Option<&'static str> {
     values.iter().all(|value| kind(value) == Some(first)).then_some(first)
 }
 
-/// Draft 4 has a bound and a flag, later drafts two bounds; the tighter one is kept, the exclusive one if equal.
+/// Draft 4, whose form CRDs have, knows a bound and a flag, later drafts two bounds; the tighter one is kept, the exclusive one if equal.
+///
+/// ```text
+/// {"minimum": 1, "exclusiveMinimum": 3}        {"minimum": 3, "exclusiveMinimum": true}
+/// {"minimum": 5, "exclusiveMinimum": 3}        {"minimum": 5}
+/// {"minimum": 3, "exclusiveMinimum": 3}        {"minimum": 3, "exclusiveMinimum": true}
+/// ```
 fn bounds(
     map: &Map<String, Value>,
     bound: &str,

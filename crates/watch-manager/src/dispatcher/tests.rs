@@ -384,7 +384,7 @@ fn a_late_registrar_is_given_each_object_once_and_in_its_last_form() {
 
 /// The fake server and the client test fields alike, so this server is made of steps: it lists `x` whatever is selected.
 #[test]
-fn a_field_that_only_the_server_can_test_is_tested_by_it_whoever_else_asks() {
+fn a_field_that_only_the_server_can_test_is_tested_by_it_whatever_others_ask_for() {
     let (kind, mut dispatcher) = (gvk("A"), Dispatcher::new(Arc::default(), 10));
     let mut run = |command| {
         let effects = dispatcher.run(Instant::now(), command);

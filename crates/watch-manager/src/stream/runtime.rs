@@ -15,11 +15,16 @@ use crate::object::{ObjectKey, WatchedObject};
 /// Returns the events of a registrar with one kind as `Init`, `InitApply`, `InitDone`, `Apply` and `Delete`: for a
 /// `reflector`, a readiness tracker, or any consumer of `kube::runtime::watcher`.
 ///
-/// `Init` comes first, and again when the kind is removed and added, asked for in another scope, or replaced by another:
-/// its objects follow, and what the consumer held besides is gone. `InitDone` comes after the last object of the
-/// snapshot. An object that is deleted in between is deleted after `InitDone`, because consumers replace their state then.
-/// Changes of state are not passed on. An object that does not have the shape of `K` is an error that names it, after
-/// which the stream goes on.
+/// Changes of state are not passed on.
+///
+/// # Guarantees
+/// - `Init` comes first, and again when the kind is removed and added, asked for in another scope, or replaced by another:
+///   its objects follow, and what the consumer held besides is gone.
+/// - `InitDone` comes after the last object of the snapshot. An object that is deleted in between is deleted after
+///   `InitDone`, because consumers replace their state then.
+///
+/// # Errors
+/// [`ObjectDecodeError`] names an object that does not have the shape of `K`. The stream goes on after it.
 pub fn watcher_events<K: DeserializeOwned>(
     events: impl Stream<Item = WatchEvent>,
 ) -> impl Stream<Item = Result<Event<K>, ObjectDecodeError>> {

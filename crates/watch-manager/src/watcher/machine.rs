@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use super::pace::Pacer;
 use super::phase::{Action, Following, Listing, Phase};
 
-use self::preferred::Looks;
+use self::preferred::DiscoverySchedule;
 use self::recovery::Recovery;
 use crate::backoff::Backoff;
 use crate::config::{BackoffRange, Config};
@@ -64,7 +64,7 @@ pub(crate) struct Machine {
     recovery: Recovery,
     /// Since when it counts as ready without an open watch.
     unwatched: Option<Instant>,
-    looks: Looks,
+    discovery: DiscoverySchedule,
     discovering: Backoff,
     retrying: Backoff,
     relisting: Backoff,
@@ -80,7 +80,7 @@ impl Machine {
         let backoff = |delays| Backoff::new(delays, config.jitter_seed);
         Self {
             discovering: backoff(config.discovery),
-            looks: Looks::new(&config, &decoder),
+            discovery: DiscoverySchedule::new(&config, &decoder),
             retrying: backoff(config.retry),
             relisting: backoff(BackoffRange::new(config.retry.min, config.retry.max.max(RELIST))),
             refused: backoff(config.refused),
@@ -151,7 +151,7 @@ impl Machine {
     /// The kind may be served, or in another way, or access granted: ends a wait, and the next waits are short,
     /// because the change may not have reached every part of the server.
     pub(crate) fn on_hint(&mut self, now: Instant) {
-        self.looks.hasten(now);
+        self.discovery.hasten(now);
         if let Phase::Wait { until, then, .. } = &mut self.phase {
             *until = now;
             if let Phase::Discover { freshness, .. } = &mut **then {
@@ -198,7 +198,7 @@ impl Machine {
             Phase::Discover { resume, .. } => resume.take(),
             _ => None,
         };
-        self.looks.schedule(now);
+        self.discovery.schedule(now);
         match answer {
             Ok(Served { missing: Some(verb), .. }) => self.refuse(now, GvkStatus::Unwatchable { verb }),
             Ok(Served { namespaced: false, .. }) if self.part.is_some() => {

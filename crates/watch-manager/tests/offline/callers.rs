@@ -212,7 +212,7 @@ async fn a_hook_that_panics_ends_the_driver_and_every_wait() {
 
 /// Everything that waits for a registrar or its kinds ends when it is dropped, in every phase of a watch.
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_a_registrar_that_is_dropped_is_told() {
+async fn a_wait_for_a_registrar_that_is_dropped_ends_with_an_error() {
     for verb in [Verb::Discover, Verb::List, Verb::Watch] {
         let bench = Bench::new();
         bench.api.serve(&gvk("Gadget"), "gadgets");

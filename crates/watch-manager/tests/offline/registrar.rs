@@ -248,7 +248,7 @@ async fn the_kind_on_an_object_is_the_kind_that_was_asked_for() {
 // --- Readers.
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_sleeps_holds_up_nobody_and_wakes_up_to_the_latest() {
+async fn a_reader_that_sleeps_holds_up_no_other_and_wakes_up_to_the_latest() {
     let bench = Bench::new();
     let mut awake = bench.synced("Gadget", &["a"]).await;
     let mut asleep = bench.registrar("asleep");
@@ -549,7 +549,7 @@ async fn namespaces_have_a_watch_each_and_one_of_all_replaces_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn metadata_suffices_until_somebody_wants_the_objects() {
+async fn metadata_suffices_until_a_registrar_wants_the_objects() {
     let bench = Bench::new();
     bench.api.serve(&gvk("Gadget"), "gadgets");
     bench.api.apply(&gvk("Gadget"), object("a")).unwrap();

@@ -38,7 +38,7 @@ fn changes(said: Vec<String>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_wants_complete_objects_gets_them_where_metadata_sufficed_before() {
+async fn a_registrar_of_complete_objects_gets_them_where_metadata_sufficed_before() {
     let bench = Bench::new();
     bench.api.serve(&gvk("Thing"), "things");
     bench.api.apply(&gvk("Thing"), thing("a", "n", "x", "one")).unwrap();
@@ -157,7 +157,7 @@ async fn a_registrar_of_one_object_is_served_although_another_may_not_have_them_
 
 /// The manager watches definitions itself, as soon as a kind is not served.
 #[tokio::test(start_paused = true)]
-async fn the_managers_own_interest_in_definitions_affects_nobody_who_wants_one_of_them() {
+async fn the_managers_own_interest_in_definitions_affects_no_registrar_of_one_of_them() {
     for may_have_all in [true, false] {
         let bench = Bench::new();
         let definitions = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");

@@ -66,7 +66,7 @@ impl Outcome {
         let reason = errors.first().map(|error| error.message.clone()).unwrap_or_default();
         let reference = &parent.reference;
         tracing::warn!(kind = reference.kind, name = reference.name, reason, "not ingested");
-        reporter.ingested(&parent, generation, Err(errors), detail);
+        reporter.ingested(&parent, generation, Err(errors.into()), detail);
         source.fail(&parent, generation, failure, reason);
     }
 }

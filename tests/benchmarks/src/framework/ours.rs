@@ -41,7 +41,7 @@ impl Ours {
                 .with_context(|| name_of(constraint))?;
         }
         for object in &policies.inventory {
-            builder.put_object(&AdmissionTarget, Document::from_text(object.to_string())?)?;
+            builder.put_object(&AdmissionTarget, Document::from_json_string(object.to_string())?)?;
         }
         let set = builder.build();
         let nanoseconds = nanoseconds(begun.elapsed());

@@ -35,7 +35,7 @@ async fn enforced_is_claimed_when_every_registered_pod_has_reported_the_generati
     let (key, generation) = scene.policy("by-pod", json!({"n": 2})).await;
     let error = PodError::new("ingest_error", "no");
     a.ingested(&key, generation, Ok(()), enforced());
-    b.ingested(&key, generation, Err(vec![error]), json!({}));
+    b.ingested(&key, generation, Err(error.into()), json!({}));
     let broken = |status: &_| condition(status, "Ingested") == ("False", "IngestError");
     let status = scene.status("by-pod", broken).await;
     assert_eq!(status["observedGeneration"], 2);

@@ -189,7 +189,7 @@ async fn every_pod_status_kind_carries_errors_and_success_to_the_parent() {
             found.unwrap_or_else(|_| panic!("{}: never {reason}", row.parent)).unwrap().unwrap().data["status"].clone()
         };
         let detail = row.flag.map_or(json!({}), |flag| json!({ flag: true }));
-        reporter.ingested(&key, generation, Err(vec![PodError::new("Wrong", "not readable")]), &detail);
+        reporter.ingested(&key, generation, Err(PodError::new("Wrong", "not readable").into()), &detail);
         let status = until("IngestError").await;
         assert_eq!(ids(&status), ["pod-1"]);
         assert_eq!(status["byPod"][0]["errors"], json!([{"code": "Wrong", "message": "not readable"}]));

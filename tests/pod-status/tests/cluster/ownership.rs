@@ -10,7 +10,7 @@ use kube::client::Body;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::await_condition;
 use pod_status::readiness::ErrorClass;
-use pod_status::{ParentKey, PodError};
+use pod_status::{ParentKey, PodError, PodErrors};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -289,7 +289,7 @@ async fn a_stalled_parent_is_so_until_its_error_ends_and_other_managers_conditio
         let (a, driver) = scene.reporter(&pod).await;
         let key = ParentKey::of(&object, &resource);
         let [failed, retried] = [ErrorClass::Permanent, ErrorClass::Transient]
-            .map(|class| Err(vec![PodError::new("ingest_error", "no").class(class)]));
+            .map(|class| Err(PodErrors::from(PodError::new("ingest_error", "no").class(class))));
         for (outcome, expected) in [
             (failed.clone(), &["Audited", "Enforced", "Ingested", "Ready", "Stalled"][..]),
             (retried, &["Audited", "Enforced", "Ingested", "Ready", "Reconciling"]),

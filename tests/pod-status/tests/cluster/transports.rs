@@ -247,7 +247,7 @@ async fn each_place_for_reports_serves_the_aggregator_alike() {
         a.ingested(&key, generation, Ok(()), enforced());
         a.ingested(&other_key, other_generation, Ok(()), enforced());
         b.ingested(&other_key, other_generation, Ok(()), enforced());
-        b.ingested(&key, generation, Err(vec![PodError::new("ingest_error", "no").at("line 1")]), ());
+        b.ingested(&key, generation, Err(PodError::new("ingest_error", "no").at("line 1").into()), ());
         let status = stage.until(name, |status| condition(status, "Ingested").1 == "IngestError").await;
         let failed = status["byPod"].as_array().unwrap().iter().find(|entry| entry["id"] == "b").unwrap();
         assert_eq!(

@@ -216,7 +216,7 @@ async fn a_role_of_one_namespace_suffices_for_it_and_another_namespace_takes_not
 
 /// A Role opens one namespace, another registrar wants all, and gets them later.
 #[tokio::test]
-async fn whoever_may_not_watch_all_namespaces_takes_nothing_from_those_that_want_theirs() {
+async fn a_client_that_may_not_watch_all_namespaces_takes_nothing_from_those_that_want_theirs() {
     let plane = ControlPlane::shared().await.unwrap();
     let admin = plane.client().unwrap();
     let open = "watch-manager-theirs";

@@ -203,7 +203,7 @@ impl Question<'_> {
     }
 }
 
-/// Returns true for `some x, y`, which says what is a variable and is no expression; `some x in xs` is one.
+/// Returns true for `some x, y`, which declares variables and is not an expression; `some x in xs` is one.
 fn is_declaration(literal: &str) -> bool {
     let is_name = |name: &str| name.trim().chars().all(|letter| letter.is_alphanumeric() || letter == '_');
     literal

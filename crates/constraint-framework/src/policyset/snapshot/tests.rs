@@ -62,7 +62,7 @@ fn pod() -> Review {
         r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a", "namespace": "n"}}, "deep": {}}}"#,
         nested(100)
     );
-    AdmissionTarget.object(Document::from_text(text).unwrap(), None)
+    AdmissionTarget.object(Document::from_json_string(text).unwrap(), None)
 }
 
 fn builder() -> PolicySetBuilder {
@@ -234,7 +234,7 @@ fn an_engine_that_panics() {
 fn with_deep(value: &str) -> Document {
     let text =
         format!(r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "a"}}, "deep": {value}}}"#);
-    Document::from_text(text).unwrap()
+    Document::from_json_string(text).unwrap()
 }
 
 const UNREAD: &str = "the object cannot be read: it is nested too deep, or has a number out of bounds";
@@ -300,7 +300,7 @@ fn an_object_of_the_inventory_that_cannot_be_read_is_an_error_of_those_who_read_
         r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "x", "namespace": "n"}}, "deep": {}}}"#,
         nested(600)
     );
-    policies.put_object(&AdmissionTarget, Document::from_text(deep).unwrap()).unwrap();
+    policies.put_object(&AdmissionTarget, Document::from_json_string(deep).unwrap()).unwrap();
     let verdict = verdict(&policies, &small());
     assert_eq!(verdict.denial(), "[after] a\n[before] a\n[beside] a");
     let unread = "[referential] the object namespace/n/v1/Pod/x of the inventory cannot be read: it is nested too \

@@ -22,7 +22,7 @@ pub(super) fn check(
         }
     }
     others(validator, node, object, path, &mut outcome);
-    for name in node.texts("required").filter(|name| !object.contains_key(*name)) {
+    for name in node.strings("required").filter(|name| !object.contains_key(*name)) {
         outcome.add(Violation::required(&format!("{path}.{name}")));
     }
     outcome

@@ -97,7 +97,7 @@ async fn who_asks_a_second_after_a_request_that_hangs_sends_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_shared_by_those_who_wait_and_by_nobody_else() {
+async fn a_failure_is_shared_by_the_requests_that_wait_and_by_no_other() {
     let server = Discovering::new();
     server.fails.store(true, Ordering::Relaxed);
     let asking = [server.resolve(Freshness::Recent), server.resolve(Freshness::Recent)];

@@ -20,16 +20,16 @@ use crate::source::{Freshness, Served, SourceError};
 
 /// The schedule of discovering a watched kind again.
 #[derive(Debug, Clone)]
-pub(super) struct Looks {
+pub(super) struct DiscoverySchedule {
     /// `None` for a kind of a certain version.
     delays: Option<Backoff>,
     next: Option<Instant>,
     freshness: Freshness,
 }
 
-// === impl Looks ===
+// === impl DiscoverySchedule ===
 
-impl Looks {
+impl DiscoverySchedule {
     pub(super) fn new(config: &Config, decoder: &Decoder) -> Self {
         let longest = config.watch_timeout.checked_div(2).unwrap_or_default();
         let delays = BackoffRange::new(config.discovery.min, longest.max(Duration::from_secs(1)));
@@ -37,7 +37,7 @@ impl Looks {
         Self { delays, next: None, freshness: Freshness::Recent }
     }
 
-    /// The definition changes: look at once, and again soon.
+    /// The definition changes: the kind is discovered at once, and again soon.
     pub(super) fn hasten(&mut self, now: Instant) {
         self.delays.iter_mut().for_each(Backoff::reset);
         self.next = self.delays.as_ref().map(|_| now);
@@ -61,7 +61,7 @@ impl Machine {
     /// Returns when to look beside the open watch.
     pub(crate) fn look_at(&self, now: Instant) -> Option<Instant> {
         let paced = now.checked_add(self.requests.delay(now)).unwrap_or(now);
-        self.looks.next.map(|at| at.max(paced))
+        self.discovery.next.map(|at| at.max(paced))
     }
 
     /// Begins a look beside the open watch if it is time to. It counts as a request.
@@ -70,8 +70,8 @@ impl Machine {
             return None;
         }
         self.requests.take(now);
-        let freshness = self.looks.freshness;
-        self.looks.schedule(now);
+        let freshness = self.discovery.freshness;
+        self.discovery.schedule(now);
         Some(freshness)
     }
 
@@ -92,8 +92,8 @@ impl Machine {
             Phase::List(Listing { page, .. }) => page.continue_token.is_none(),
             _ => false,
         };
-        if is_first && self.attempts > 0 && self.looks.is_due(now) {
-            let look = Phase::Discover { freshness: self.looks.freshness, resume: None };
+        if is_first && self.attempts > 0 && self.discovery.is_due(now) {
+            let look = Phase::Discover { freshness: self.discovery.freshness, resume: None };
             let former = std::mem::replace(&mut self.phase, look);
             if let Phase::Discover { resume, .. } = &mut self.phase {
                 *resume = Some(Box::new(former));

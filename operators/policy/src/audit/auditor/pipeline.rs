@@ -253,7 +253,7 @@ fn verdict(
     if judge.leaves_out(place) {
         return judge.nothing(scope);
     }
-    match Document::from_text(text) {
+    match Document::from_json_string(text) {
         Ok(object) => judge.judge(object, namespace, scope),
         // The API server sends none.
         Err(error) => {

@@ -169,7 +169,7 @@ impl Assembly {
         text: String,
         place: Option<(PathBuf, u64)>,
     ) -> Result<Vec<(ConstraintRef, Violation)>, String> {
-        let object = Document::from_text(text).map_err(unreadable)?;
+        let object = Document::from_json_string(text).map_err(unreadable)?;
         if self.judge.excluded.contains_object(Process::Audit, &object) {
             return Ok(Vec::new());
         }

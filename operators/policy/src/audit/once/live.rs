@@ -78,7 +78,7 @@ async fn prepare(args: &OnceArgs, lister: &Lister, kinds: &[ServedKind], collect
     }
     for kind in groups.into_iter().flat_map(of_group) {
         for text in read(lister, kind, collector).await {
-            match Document::from_text(text).map_err(unreadable).and_then(whole) {
+            match Document::from_json_string(text).map_err(unreadable).and_then(whole) {
                 Ok(manifest) => collector.policy(&manifest),
                 Err(reason) => collector.errors.push(read_error(kind, &reason)),
             }
@@ -92,7 +92,7 @@ async fn prepare(args: &OnceArgs, lister: &Lister, kinds: &[ServedKind], collect
     };
     for kind in kinds.iter().filter(is_needed) {
         for text in read(lister, kind, collector).await {
-            match Document::from_text(text) {
+            match Document::from_json_string(text) {
                 Ok(object) => collector.object(&object),
                 Err(error) => collector.errors.push(read_error(kind, &unreadable(error))),
             }

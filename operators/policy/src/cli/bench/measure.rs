@@ -114,7 +114,7 @@ impl Work {
 
 fn from_text(text: String, policies: &PolicySet) -> usize {
     // The texts were written by the serializer, so they are read back.
-    Document::from_text(text).map_or(0, |object| {
+    Document::from_json_string(text).map_or(0, |object| {
         black_box(verdict(&review_of(object, ReviewSource::Original, policies, Unplaced::Nowhere), policies))
             .violations()
             .len()

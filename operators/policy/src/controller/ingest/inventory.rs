@@ -36,7 +36,7 @@ impl Ingest {
         if object.is_deleting() {
             return self.object_gone(&key, object);
         }
-        let document = match Document::from_text(object.json().to_owned()) {
+        let document = match Document::from_json_string(object.json().to_owned()) {
             Ok(document) => document,
             Err(error) => return self.object_unreadable(&key, object, &error.to_string()),
         };

@@ -60,7 +60,7 @@ impl Cluster {
             denials: records.denials.clone(),
             costs: records.costs.clone(),
         });
-        let probes = HealthRoutes::new(move || readiness());
+        let probes = HealthRoutes::new(move || Ok(readiness()?));
         let routes =
             OperatorHealth { probes, supervisor: self.supervisor.clone(), metrics: metrics.clone(), page };
         let server = Server::new(listener, routes).with_limits(Limits::health());

@@ -23,7 +23,7 @@ impl NamespaceStore {
 
     fn watched(&self, name: &str) -> Option<Document> {
         let object = self.manager.store(&NAMESPACE)?.get(None, name)?;
-        Document::from_text(object.json().to_owned()).ok()
+        Document::from_json_string(object.json().to_owned()).ok()
     }
 
     async fn live(&self, name: &str) -> Result<Option<Document>, NamespaceError> {
