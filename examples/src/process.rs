@@ -121,13 +121,14 @@ async fn supervise(
         };
         // `wait` would close it, and the process end.
         let attached = process.stdin.take();
+        let stopped = tell_when_stopped(pid(&process), frozen.as_deref());
         let status = tokio::select! {
             status = process.wait() => status,
             how = &mut asked => {
                 say_unless_reached(&launch.role, fault, &process);
                 return end(process, attached, how.unwrap_or(End::Kill)).await;
             }
-            never = tell_when_stopped(pid(&process), frozen.as_deref()) => match never {},
+            never = stopped => match never {},
         };
         match status.map(|status| status.code()) {
             Ok(Some(failpoint::EXIT_CODE)) => {
