@@ -141,7 +141,7 @@ pub fn test(args: &TestArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
 }
 
 enum CommandError {
-    /// What cannot be used of the inputs.
+    /// The errors of the inputs.
     Input(ManifestErrors),
     /// With the exit code that the verdicts lead to.
     Write(u8, io::Error),
