@@ -12,19 +12,19 @@ use crate::body::Body;
 use crate::server::Routes;
 
 /// Reports what is missing before the process is ready; `Ok` when nothing is.
-pub type ReadinessCheck = dyn Fn() -> Result<(), NotReadyError> + Send + Sync;
+pub type ReadinessCheck = dyn Fn() -> Result<(), ReadinessError> + Send + Sync;
 
 /// The error that a process is not ready yet, with what is missing. `Display` is one missing thing a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotReadyError(Vec<String>);
+pub struct ReadinessError(Vec<String>);
 
-impl From<Vec<String>> for NotReadyError {
+impl From<Vec<String>> for ReadinessError {
     fn from(missing: Vec<String>) -> Self {
         Self(missing)
     }
 }
 
-impl IntoIterator for NotReadyError {
+impl IntoIterator for ReadinessError {
     type Item = String;
     type IntoIter = std::vec::IntoIter<String>;
 
@@ -33,13 +33,13 @@ impl IntoIterator for NotReadyError {
     }
 }
 
-impl fmt::Display for NotReadyError {
+impl fmt::Display for ReadinessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join("\n"))
     }
 }
 
-impl std::error::Error for NotReadyError {}
+impl std::error::Error for ReadinessError {}
 
 /// The routes of a health port. `/healthz` answers 200 while the process serves; `/readyz` answers 503 with a line for
 /// each missing thing.
@@ -55,7 +55,7 @@ impl fmt::Debug for HealthRoutes {
 
 impl HealthRoutes {
     /// Creates routes that answer `/readyz` by `readiness`, which is called for each request and must not block.
-    pub fn new(readiness: impl Fn() -> Result<(), NotReadyError> + Send + Sync + 'static) -> Self {
+    pub fn new(readiness: impl Fn() -> Result<(), ReadinessError> + Send + Sync + 'static) -> Self {
         Self { readiness: Box::new(readiness) }
     }
 }

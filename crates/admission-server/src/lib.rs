@@ -53,7 +53,7 @@ pub use answer::Answer;
 pub use body::{Body, BodyError, ReceivedBody};
 pub use certificate::{CertificateError, ServingCertificate, client_config};
 pub use handler::{AdmissionHandler, mutate, validate};
-pub use health::{HealthRoutes, NotReadyError, ReadinessCheck};
+pub use health::{HealthRoutes, ReadinessCheck, ReadinessError};
 pub use limits::Limits;
 pub use pem::{includes_authorities, merge_authorities};
 pub use request::{AdmissionRequest, DecodeError, GroupVersionKind, GroupVersionResource, User};

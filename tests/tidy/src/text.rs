@@ -12,8 +12,12 @@ pub(crate) fn rust(source: &Source) -> Vec<Diagnostic> {
         found.push(Diagnostic::new(path, 1, Rule::FirstLine, message));
     }
     let mut first_screen = text.lines().take(EXAMPLE_WITHIN);
-    // The second: an example that is compiled with a feature of the crate alone.
-    let begins = |line: &str| line.starts_with("//! ```") || line.ends_with("doc = \"```\")]");
+    // The second: an example that is compiled with a feature of the crate alone. The third: the README, which opens with one.
+    let begins = |line: &str| {
+        line.starts_with("//! ```")
+            || line.ends_with("doc = \"```\")]")
+            || line.ends_with("doc = include_str!(\"../README.md\"))]")
+    };
     if path.ends_with("src/lib.rs") && !first_screen.any(begins) {
         let message = format!("no example in the first {EXAMPLE_WITHIN} lines of the crate's documentation");
         found.push(Diagnostic::new(path, 1, Rule::Example, message));
@@ -52,6 +56,8 @@ mod tests {
         assert_eq!(rules("crates/x/src/lib.rs", "//! A.\n//!\n//! ```\n//! ```\n"), []);
         let of_a_feature = "//! A.\n#![cfg_attr(feature = \"a\", doc = \"```\")]\n//! ```\n";
         assert_eq!(rules("crates/x/src/lib.rs", of_a_feature), []);
+        let readme = "//! A.\n#![cfg_attr(not(doctest), doc = include_str!(\"../README.md\"))]\n";
+        assert_eq!(rules("crates/x/src/lib.rs", readme), []);
         assert_eq!(rules("crates/x/src/lib.rs", "//! A.\n"), [Rule::Example]);
         assert_eq!(rules("crates/x/src/lib.rs", &far), [Rule::Example]);
         assert_eq!(rules("crates/x/src/other.rs", "//! A.\n"), []);

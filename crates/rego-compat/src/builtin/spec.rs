@@ -26,8 +26,8 @@ pub(super) const LIST: Spec = Spec::Array(&ANY);
 pub(super) const SET: Spec = Spec::Set(&ANY);
 pub(super) const OBJ: Spec = Spec::Object(&ANY, &ANY);
 pub(super) const SEQUENCE: Spec = Spec::Or(&[LIST, SET]);
-pub(super) const STRINGS: Spec = Spec::Or(&[STRING_LIST, Spec::Set(&STR)]);
-pub(super) const STRING_OR_STRINGS: Spec = Spec::Or(&[STR, STRING_LIST, Spec::Set(&STR)]);
+pub(super) const STRINGS: Spec = Spec::Or(&[STRS, Spec::Set(&STR)]);
+pub(super) const STRING_OR_STRINGS: Spec = Spec::Or(&[STR, STRS, Spec::Set(&STR)]);
 pub(super) const NUMBERS: Spec = Spec::Or(&[Spec::Array(&NUM), Spec::Set(&NUM)]);
 pub(super) const TIMESTAMP: Spec = Spec::Or(&[NUM, Spec::Tuple(&[NUM, STR])]);
 pub(super) const RECORD: Spec = Spec::Object(&STR, &ANY);
@@ -48,5 +48,5 @@ pub(super) const PATCH: Spec = Spec::Declared(&[("op", STR), ("path", ANY)], &(A
 pub(super) const MARSHAL_OPTIONS: Spec =
     Spec::Declared(&[("indent", STR), ("prefix", STR), ("pretty", BOOL)], &(STR, ANY));
 pub(super) const RECORDS: Spec = Spec::Array(&RECORD);
-pub(super) const STRING_LIST: Spec = Spec::Array(&STR);
+pub(super) const STRS: Spec = Spec::Array(&STR);
 pub(super) const SETS: Spec = Spec::Set(&SET);
