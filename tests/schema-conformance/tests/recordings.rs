@@ -12,8 +12,6 @@
 
 #[path = "../../../crates/schema-merge/tests/generate/mod.rs"]
 mod generate;
-#[path = "../../../crates/schema-merge/tests/recorded/input.rs"]
-mod input;
 mod questions;
 mod submission;
 #[path = "../../../crates/schema-merge/tests/recorded/verdict.rs"]
@@ -22,11 +20,10 @@ mod verdict;
 use control_plane::ControlPlane;
 use generate::Random;
 use go_program::recording::settle;
-use kube::Client;
 use questions::RULES;
 use serde_json::{Value, json};
 use submission::submit;
-use verdict::{Answer, Verdict, crd, ruled};
+use verdict::{Verdict, crd, ruled};
 
 /// Seeds of recorded schemas; some give none.
 const SCHEMAS: u64 = 300;
@@ -78,51 +75,4 @@ async fn costs_are_recorded() {
     };
     let rows = answered((0..COSTS).map(question).collect()).await;
     settle("schema-merge", "costs.jsonl", &rows).unwrap();
-}
-
-/// The server's verdict on a CRD: whether it is accepted, and what a strict decoder says besides.
-async fn verdict_of(client: &Client, crd: &Value) -> Value {
-    // Before it the server names the kind that it could not decode.
-    let behind = |message: &str, prefix: &str| Some(message.split_once(prefix)?.1.to_owned());
-    let mut server = match submit(client, crd, "Ignore").await {
-        Answer::Accepted => json!({"ok": true}),
-        Answer::Invalid(errors) => json!({"ok": false, "errors": errors}),
-        Answer::Undecodable(message) => {
-            let decode = behind(&message, " cannot be handled as a CustomResourceDefinition: ").unwrap();
-            return json!({"ok": false, "decode": decode});
-        }
-    };
-    if let Answer::Undecodable(message) = submit(client, crd, "Strict").await {
-        let fields = behind(&message, "strict decoding error: unknown field ").unwrap();
-        let fields = fields.split(", unknown field ").map(|field| format!("unknown field {field}"));
-        server["strict"] = fields.collect();
-    }
-    server
-}
-
-async fn frozen_inputs_are_recorded(name: &str, recorded: &str) {
-    let client = ControlPlane::shared().await.unwrap().client().unwrap();
-    let mut rows = input::rows(recorded);
-    for row in &mut rows {
-        let mut server = verdict_of(&client, &input::crd(&row["input"])).await;
-        for frozen in ["defaulted", "pruned_raw"] {
-            if let Some(result) = row["server"].get(frozen) {
-                server[frozen] = result.clone();
-            }
-        }
-        row["server"] = server;
-    }
-    settle("schema-merge", name, &rows).unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn frozen_schemas_are_recorded() {
-    let recorded = include_str!("../../../crates/schema-merge/tests/recorded/crd-validation.jsonl");
-    frozen_inputs_are_recorded("crd-validation.jsonl", recorded).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn schemas_of_kube_derive_are_recorded() {
-    let recorded = include_str!("../../../crates/schema-merge/tests/recorded/kube-derive-schemas.jsonl");
-    frozen_inputs_are_recorded("kube-derive-schemas.jsonl", recorded).await;
 }
