@@ -28,7 +28,7 @@ pub struct Arguments {
     /// With --demo: runs a controller as two processes at once, as during an update of its Deployment.
     #[arg(long, requires = "demo", value_name = "ROLE")]
     pub twice: Vec<String>,
-    /// With --demo: freezes a controller right before its n-th write, until a second process of it has done the rest.
+    /// With --demo: freezes one of two processes of a controller right before its n-th write, until the other has done its part.
     #[arg(long, requires = "demo", value_name = "ROLE:N")]
     pub freeze: Option<Place>,
     /// Prints the CustomResourceDefinitions and ends.

@@ -72,7 +72,13 @@ impl Demo {
             kill: arguments.kill.clone(),
             freeze: arguments.freeze.clone(),
             frozen: None,
-            twice: arguments.twice.iter().map(|role| (role.clone(), false)).collect(),
+            // The one that is not frozen does the work.
+            twice: arguments
+                .twice
+                .iter()
+                .chain(arguments.freeze.as_ref().map(|place| &place.role))
+                .map(|role| (role.clone(), false))
+                .collect(),
             running: BTreeMap::new(),
             failed: channel(16),
             _plane: plane,
@@ -101,20 +107,21 @@ impl Demo {
         let (namespace, kubeconfig) = (self.cluster.namespace.clone(), self.kubeconfig.clone());
         let options = options.iter().copied().map(str::to_owned).collect();
         let launch = Launch { role: role.to_owned(), namespace, kubeconfig, options };
-        let failed = self.failed.0.clone();
-        if let Some(freeze) = self.freeze.take_if(|freeze| freeze.role == name) {
-            let [first, second] = Running::start_frozen(launch, freeze.write, failed);
-            self.running.extend([(name.to_owned(), first), (second_of(name), second)]);
-            self.frozen = Some(freeze.role);
-            return;
-        }
+        let kill = self.kill.take_if(|kill| kill.role == name).map(|kill| Fault::KillAfter(kill.write));
+        let freeze = self.freeze.take_if(|freeze| freeze.role == name);
+        self.frozen = freeze.as_ref().map(|freeze| freeze.role.clone()).or(self.frozen.take());
+        let fault = kill.or(freeze.map(|freeze| Fault::FreezeBefore(freeze.write)));
         if let Some(started) = self.twice.get_mut(name) {
             *started = true;
-            let second = Running::start(launch.clone(), None, failed.clone());
+            if fault == Some(Fault::FreezeBefore(1)) {
+                let [first, second] = Running::start_frozen(launch, self.failed.0.clone());
+                self.running.extend([(name.to_owned(), first), (second_of(name), second)]);
+                return;
+            }
+            let second = Running::start(launch.clone(), None, self.failed.0.clone());
             self.running.insert(second_of(name), second);
         }
-        let kill = self.kill.take_if(|kill| kill.role == name).map(|kill| Fault::KillAfter(kill.write));
-        self.running.insert(name.to_owned(), Running::start(launch, kill, failed));
+        self.running.insert(name.to_owned(), Running::start(launch, fault, self.failed.0.clone()));
     }
 
     /// The processes of a role.

@@ -64,12 +64,12 @@ impl Running {
         Self { end, task }
     }
 
-    /// Starts a process that freezes before this write, and prepares a second, which starts when the first is frozen: had both
-    /// begun at once, the second might have done what the first was to be frozen before.
-    pub(crate) fn start_frozen(launch: Launch, write: u64, failed: Sender<String>) -> [Self; 2] {
+    /// Starts a process that freezes before its first write, and prepares a second, which starts when the first is frozen: had
+    /// both begun at once, the second might have made the only write that there is to make.
+    pub(crate) fn start_frozen(launch: Launch, failed: Sender<String>) -> [Self; 2] {
         let (end, asked) = oneshot::channel();
         let frozen = Arc::new(Notify::new());
-        let fault = Some(Fault::FreezeBefore(write));
+        let fault = Some(Fault::FreezeBefore(1));
         let first = supervise(launch.clone(), fault, Some(Arc::clone(&frozen)), asked, failed.clone());
         let first = Self { end, task: tokio::spawn(first) };
         let (end, mut asked) = oneshot::channel();

@@ -129,7 +129,7 @@ pub(crate) async fn kill_at_every_write(pattern: &str, role: &str, check: impl A
     assert!(killed >= least, "{pattern}: {role} was killed at {killed} writes, {least} are documented");
 }
 
-/// Freezes `role` right before its first write, starts a second process of it, and lets the first go on when that has done its part; in
+/// Freezes one of two processes of `role` right before its first write, and lets it go on when the other has done its part; in
 /// another run before its second, and so on until a run ends before. What it does late must leave what `check` asserts.
 pub(crate) async fn freeze_at_every_write(pattern: &str, role: &str, check: impl AsyncFn(&Told)) {
     let frozen = fail_at_every_write(pattern, role, ("--freeze", "frozen before"), check).await;
