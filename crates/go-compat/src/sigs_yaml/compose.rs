@@ -124,26 +124,43 @@ impl Decoder {
         }
     }
 
-    /// The fields of a mapping. Those that are written out win over merged ones, whatever their order.
+    /// The fields of a mapping, with those of its merge keys. Version 2 sets these where the merge key stands: behind
+    /// `{a: 1, <<: {a: 2}}` the field is 2, behind `{<<: {a: 2}, a: 1}` it is 1. Version 3, which reads the words of YAML 1.2,
+    /// lets fields win that are written out.
     fn mapping(&mut self, pairs: &[(Node, Node)]) -> Result<Map<String, Value>, YamlError> {
         let mut fields = Map::new();
-        let mut merged = Vec::new();
+        let mut merged = Map::new();
         for (name, value) in pairs {
             let line = name.line;
             if name.is_merge_key() {
-                for pairs in value.merged_mappings().ok_or(YamlError::Merge(line))? {
-                    merged.extend(self.mapping(pairs)?);
+                let more = self.merged(value, line)?;
+                if self.words == Words::Yaml11 {
+                    fields.extend(more.clone());
+                }
+                for (key, value) in more {
+                    merged.entry(key).or_insert(value);
                 }
                 continue;
             }
             let key = self.key(name)?;
             let value = self.value(value)?;
-            if fields.insert(key.clone(), value).is_some() {
+            if fields.insert(key.clone(), value).is_some() && !merged.contains_key(&key) {
                 self.duplicate.get_or_insert(DuplicateKey { line, key });
             }
         }
         for (key, value) in merged {
             fields.entry(key).or_insert(value);
+        }
+        Ok(fields)
+    }
+
+    /// The fields that the value of a merge key stands for; of several mappings the first that has a field wins.
+    fn merged(&mut self, value: &Node, line: u64) -> Result<Map<String, Value>, YamlError> {
+        let mut fields = Map::new();
+        for pairs in value.merged_mappings().ok_or(YamlError::Merge(line))? {
+            for (key, value) in self.mapping(pairs)? {
+                fields.entry(key).or_insert(value);
+            }
         }
         Ok(fields)
     }

@@ -162,6 +162,22 @@ fn anchors_and_merge_keys_are_written_out() {
 }
 
 #[test]
+fn a_merge_key_is_for_what_stands_before_it() {
+    assert_eq!(one("{a: 1, <<: {a: 2}, b: 1}"), json!({"a": 2, "b": 1}));
+    assert_eq!(one("{<<: [{a: 2}, {a: 3, c: 3}], a: 1}"), json!({"a": 1, "c": 3}));
+    let version_3 = documents_with("{a: 1, <<: {a: 2}}", Words::Yaml12).unwrap().remove(0);
+    assert_eq!((version_3.value, version_3.duplicate), (json!({"a": 1}), None));
+}
+
+#[test]
+fn a_merge_key_takes_mappings_and_their_aliases() {
+    assert_eq!(one("a: &x {p: 1}\nb: {<<: [*x, {q: 2}]}")["b"], json!({"p": 1, "q": 2}));
+    for text in ["a: &x [{p: 1}]\nb: {<<: *x}", "<<: 1", "<<: [1]", "<<:"] {
+        assert!(matches!(documents(text), Err(YamlError::Merge(_))), "{text}");
+    }
+}
+
+#[test]
 fn json_is_read_as_json() {
     assert_eq!(one("{\"a\":\t\"no\"}"), json!({"a": "no"}));
 }
