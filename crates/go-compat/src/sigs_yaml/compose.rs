@@ -1,6 +1,7 @@
 //! From composed nodes to JSON values, as `sigs.k8s.io/yaml` decodes them: keys become strings, merge keys are written
 //! out.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -128,23 +129,24 @@ impl Decoder {
     /// `{a: 1, <<: {a: 2}}` the field is 2, behind `{<<: {a: 2}, a: 1}` it is 1. Version 3, which reads the words of YAML 1.2,
     /// lets fields win that are written out.
     fn mapping(&mut self, pairs: &[(Node, Node)]) -> Result<Map<String, Value>, YamlError> {
-        let mut fields = Map::new();
-        let mut merged = Map::new();
+        let (mut fields, mut merged) = (Map::new(), Map::new());
+        // Set by merge keys alone so far: such a field is no duplicate when it is written out once.
+        let mut unwritten = BTreeSet::new();
         for (name, value) in pairs {
             let line = name.line;
             if name.is_merge_key() {
-                let more = self.merged(value, line)?;
-                if self.words == Words::Yaml11 {
-                    fields.extend(more.clone());
-                }
-                for (key, value) in more {
-                    merged.entry(key).or_insert(value);
+                for (key, value) in self.merged(value, line)? {
+                    if self.words == Words::Yaml12 {
+                        merged.entry(key).or_insert(value);
+                    } else if fields.insert(key.clone(), value).is_none() {
+                        unwritten.insert(key);
+                    }
                 }
                 continue;
             }
             let key = self.key(name)?;
             let value = self.value(value)?;
-            if fields.insert(key.clone(), value).is_some() && !merged.contains_key(&key) {
+            if fields.insert(key.clone(), value).is_some() && !unwritten.remove(&key) {
                 self.duplicate.get_or_insert(DuplicateKey { line, key });
             }
         }

@@ -170,6 +170,21 @@ fn a_merge_key_is_for_what_stands_before_it() {
 }
 
 #[test]
+fn a_key_that_is_written_twice_is_a_duplicate_also_beside_a_merge_key() {
+    let duplicate = |text: &str, words| {
+        documents_with(text, words).unwrap().remove(0).duplicate.map(|duplicate| duplicate.key)
+    };
+    for words in [Words::Yaml11, Words::Yaml12] {
+        for once in ["{<<: {a: 1}, a: 2}", "{a: 2, <<: {a: 1}}", "{<<: {a: 1}, <<: {a: 2}, a: 3}"] {
+            assert_eq!(duplicate(once, words), None, "{once}");
+        }
+        for twice in ["{<<: {a: 1}, a: 2, a: 3}", "{a: 2, <<: {a: 1}, a: 3}", "{a: 2, a: 3, <<: {a: 1}}"] {
+            assert_eq!(duplicate(twice, words).as_deref(), Some("a"), "{twice}");
+        }
+    }
+}
+
+#[test]
 fn a_merge_key_takes_mappings_and_their_aliases() {
     assert_eq!(one("a: &x {p: 1}\nb: {<<: [*x, {q: 2}]}")["b"], json!({"p": 1, "q": 2}));
     for text in ["a: &x [{p: 1}]\nb: {<<: *x}", "<<: 1", "<<: [1]", "<<:"] {
