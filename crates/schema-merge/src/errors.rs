@@ -46,6 +46,12 @@ impl<E> From<Vec<E>> for Errors<E> {
     }
 }
 
+impl<E> From<E> for Errors<E> {
+    fn from(error: E) -> Self {
+        Self(vec![error])
+    }
+}
+
 impl<E> Deref for Errors<E> {
     type Target = [E];
 

@@ -11,11 +11,13 @@ mod output;
 mod plan;
 mod run;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+
+use crate::cli::{write_errors, write_text};
 
 /// Done, and nothing is left to do.
 const DONE: u8 = 0;
@@ -295,15 +297,13 @@ pub async fn policy<E>(
         PolicyCommand::Upgrade(args) => run::upgrade(args, connect().await?).await,
         PolicyCommand::Uninstall(args) => run::uninstall(args, connect().await?).await,
     };
-    for message in &report.messages {
-        let _ = writeln!(err, "webtroller policy: {message}");
-    }
-    Ok(match out.write_all(report.text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(err, "webtroller policy: cannot write: {error}");
+    write_errors("policy", &report.messages, err);
+    Ok(match write_text(&report.text, out) {
+        Ok(()) => report.code,
+        Err(error) => {
+            write_errors("policy", [error], err);
             UNUSABLE
         }
-        _ => report.code,
     })
 }
 

@@ -53,4 +53,4 @@ pub use sync::{SyncArgs, sync};
 pub use test::{TestArgs, test};
 pub use verify::{CoverageArgs, EngineChoice, VerifyArgs, coverage, verify};
 pub use version::{VersionArgs, version};
-pub(crate) use write_text::write_text;
+pub(crate) use write_text::{write_errors, write_text};

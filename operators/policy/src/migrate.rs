@@ -13,7 +13,7 @@ mod samples;
 mod webhook_settings;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -24,6 +24,7 @@ use diagnostic::{Diagnostic, Level};
 use policies::Policies;
 
 use crate::api_version;
+use crate::cli::{write_errors, write_text};
 
 /// Nothing to do.
 const SAME: u8 = 0;
@@ -172,20 +173,18 @@ pub async fn check<E>(
         [] => live::check(args, connect().await?, flags).await,
         paths => dump::check(args, paths, flags, standard),
     };
-    for error in &report.errors {
-        let _ = writeln!(err, "webtroller migrate check: {error}");
-    }
+    write_errors("migrate check", &report.errors, err);
     let text = match args.output {
         MigrateFormat::Text => output::text(&report),
         MigrateFormat::Json => output::json(&report),
     };
-    Ok(match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader that has seen enough: what was found stands.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(err, "webtroller migrate check: cannot write: {error}");
+    Ok(match write_text(&text, out) {
+        // Also for a reader that has seen enough: what was found stands.
+        Ok(()) => report.exit_code(),
+        Err(error) => {
+            write_errors("migrate check", [error], err);
             INCOMPLETE
         }
-        _ => report.exit_code(),
     })
 }
 

@@ -144,15 +144,15 @@ fn is_name(text: &str) -> bool {
 }
 
 async fn report(args: &ProgressArgs, client: kube::Client) -> Result<Report, Errors<String>> {
-    let (kind, name) =
-        args.object
-            .split_once('/')
-            .filter(|(kind, name)| !kind.is_empty() && is_name(name))
-            .ok_or_else(|| vec![format!("{} is not KIND/NAME, as in deployment/web", args.object)])?;
+    let (kind, name) = args
+        .object
+        .split_once('/')
+        .filter(|(kind, name)| !kind.is_empty() && is_name(name))
+        .ok_or_else(|| format!("{} is not KIND/NAME, as in deployment/web", args.object))?;
     let reader = Reader::connect(client).await;
-    let reader = reader
-        .map_err(|error| vec![format!("the kinds of the cluster are not known: {}", reason(&error))])?;
-    let kind = reader.kinds.named(kind).map_err(|message| vec![message])?.clone();
+    let reader =
+        reader.map_err(|error| format!("the kinds of the cluster are not known: {}", reason(&error)))?;
+    let kind = reader.kinds.named(kind)?.clone();
     let namespace = args.namespace.clone().unwrap_or_else(|| reader.default_namespace().to_owned());
     let namespace = kind.namespaced.then_some(namespace.as_str());
     let (reader, tree) = Walk::tree(reader, &kind, namespace, name).await;

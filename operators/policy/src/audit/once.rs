@@ -20,6 +20,8 @@ use serde::Serialize;
 
 use assembly::Assembly;
 
+use crate::cli::write_errors;
+
 /// Nothing is denied, and everything was audited.
 const CLEAN: u8 = 0;
 /// An object violates a constraint that denies.
@@ -162,9 +164,7 @@ pub async fn audit_once<E>(
     };
     drop(progress);
     let (assembly, found) = read;
-    for error in &found.errors {
-        let _ = writeln!(err, "webtroller audit: {error}");
-    }
+    write_errors("audit", &found.errors, err);
     // Standard output itself writes line by line.
     let mut out = BufWriter::new(out);
     let written = output::write(args.output, &assembly, &found, &mut out).and_then(|()| out.flush());

@@ -32,7 +32,7 @@ pub(super) fn catalog(args: &GenerateArgs, now: String) -> Result<Catalog, Error
     if !library.is_dir() {
         let library = library.display();
         let error = format!("{library}: not a folder; name the one that holds it with --library-path");
-        return Err(vec![error].into());
+        return Err(error.into());
     }
     let mut catalog = Catalog {
         api_version: API_VERSION.to_owned(),

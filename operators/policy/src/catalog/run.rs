@@ -62,8 +62,8 @@ fn write_catalog(args: &GenerateArgs) -> Result<String, Errors<String>> {
     if !errors.is_empty() {
         return Err(errors.into());
     }
-    let json = serde_json::to_string(&catalog).map_err(|error| vec![error.to_string()])?;
-    let text = sigs_yaml::block(&json).map_err(|error| vec![error.to_string()])?;
+    let json = serde_json::to_string(&catalog).map_err(|error| error.to_string())?;
+    let text = sigs_yaml::block(&json).map_err(|error| error.to_string())?;
     let text = format!("# Written by `webtroller policy generate-catalog`.\n{text}");
     let refused = |error| vec![format!("{}: cannot be written: {error}", args.output.display())];
     std::fs::write(&args.output, text).map_err(refused)?;
@@ -72,7 +72,7 @@ fn write_catalog(args: &GenerateArgs) -> Result<String, Errors<String>> {
 }
 
 fn steps_to_install(args: &InstallArgs) -> Result<Vec<Step>, Errors<String>> {
-    let library = Library::open(&args.catalog.catalog).map_err(|error| vec![error])?;
+    let library = Library::open(&args.catalog.catalog)?;
     let wanted = plan::wanted(&library, &args.policies, &args.bundles)?;
     plan::steps(&library, &wanted, args.enforcement_action, &now())
 }
@@ -269,7 +269,7 @@ fn names_to_remove(args: &PolicyUninstallArgs) -> Result<Vec<String>, Errors<Str
     if args.bundles.is_empty() {
         return Ok(args.policies.clone());
     }
-    let library = Library::open(&args.catalog.catalog).map_err(|error| vec![error])?;
+    let library = Library::open(&args.catalog.catalog)?;
     let wanted = plan::wanted(&library, &args.policies, &args.bundles)?;
     Ok(wanted.into_iter().map(|(name, _)| name).collect())
 }

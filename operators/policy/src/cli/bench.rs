@@ -25,6 +25,7 @@ use super::assemble::{Assembly, Subject, assemble};
 use super::input::{InputArgs, StandardInput, gather};
 use super::native;
 use super::snippet::with_carets;
+use super::write_errors;
 use crate::cli::load::is_yaml;
 use go_compat::sigs_yaml;
 
@@ -143,9 +144,7 @@ pub fn bench(args: &BenchArgs, standard: StandardInput<'_>, out: &mut dyn Write,
     match run(args, standard, out, err) {
         Ok(code) => code,
         Err(errors) => {
-            for error in errors {
-                let _ = writeln!(err, "webtroller bench: {error}");
-            }
+            write_errors("bench", errors, err);
             SLOW
         }
     }
@@ -237,7 +236,7 @@ fn write_comparison(
 fn written(outcome: io::Result<()>) -> Result<(), Errors<String>> {
     match outcome {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(vec![format!("cannot write: {error}")].into())
+            Err(format!("cannot write: {error}").into())
         }
         _ => Ok(()),
     }
@@ -245,9 +244,8 @@ fn written(outcome: io::Result<()>) -> Result<(), Errors<String>> {
 
 /// JSON is YAML, so that one reader does for both.
 fn read(path: &Path) -> Result<Record, Errors<String>> {
-    let refused = |error: String| {
-        Errors::from(vec![format!("{}: is not a saved measurement: {error}", path.display())])
-    };
+    let refused =
+        |error: String| Errors::from(format!("{}: is not a saved measurement: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
     if !is_yaml(path) {
         return Record::from_json(&text).map_err(refused);
@@ -260,11 +258,11 @@ fn read(path: &Path) -> Result<Record, Errors<String>> {
 fn save(path: &Path, record: &Record) -> Result<(), Errors<String>> {
     let text = if is_yaml(path) { in_yaml(record)? } else { record.to_json() };
     std::fs::write(path, text)
-        .map_err(|error| vec![format!("{}: cannot be written: {error}", path.display())].into())
+        .map_err(|error| format!("{}: cannot be written: {error}", path.display()).into())
 }
 
 fn in_yaml(record: &Record) -> Result<String, Errors<String>> {
-    sigs_yaml::block(&record.to_json()).map_err(|error| vec![error.to_string()].into())
+    sigs_yaml::block(&record.to_json()).map_err(|error| error.to_string().into())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::assemble::{Assembly, Topic, Warning, assemble};
 use super::input::{SourceArgs, StandardInput, gather};
 use super::native::is_native;
 use super::snippet::with_carets;
-use super::write_text;
+use super::{write_errors, write_text};
 use crate::api_version::group;
 use go_compat::sigs_yaml;
 
@@ -70,9 +70,7 @@ pub fn expand(
     match run(args, standard, out, err) {
         Ok(()) => 0,
         Err(errors) => {
-            for error in errors {
-                let _ = writeln!(err, "webtroller expand: {error}");
-            }
+            write_errors("expand", errors, err);
             1
         }
     }
@@ -106,7 +104,7 @@ fn run(
             .map_err(|error| format!("{}: cannot be written: {error}", path.display())),
         None => write_text(&text, out),
     };
-    written.map_err(|message| vec![message].into())
+    Ok(written?)
 }
 
 /// Returns true if an object is a template, a constraint or one of Kubernetes' own policies.

@@ -21,7 +21,7 @@ use super::judge::{Unplaced, review_of_subject};
 use super::native;
 use super::resource::compiler;
 use super::snippet::{locate, with_carets};
-use super::write_text;
+use super::{write_errors, write_text};
 use crate::budget::unhurried;
 
 pub(super) use text::{inner, one};
@@ -81,12 +81,10 @@ pub fn explain(
     err: &mut dyn Write,
 ) -> u8 {
     let explained = run(args, standard, err);
-    match explained.and_then(|text| write_text(&text, out).map_err(|message| vec![message].into())) {
+    match explained.and_then(|text| Ok(write_text(&text, out)?)) {
         Ok(()) => 0,
         Err(errors) => {
-            for error in errors {
-                let _ = writeln!(err, "webtroller explain: {error}");
-            }
+            write_errors("explain", errors, err);
             1
         }
     }
@@ -106,11 +104,11 @@ fn run(
     let mut explained = Vec::new();
     for subject in subjects {
         for constraint in &constraints {
-            explained.extend(of(&assembly, subject, constraint).map_err(|error| vec![error])?);
+            explained.extend(of(&assembly, subject, constraint)?);
         }
     }
     if explained.is_empty() {
-        return Err(vec![args.nothing(&assembly)].into());
+        return Err(args.nothing(&assembly).into());
     }
     Ok(match args.output {
         ExplainFormat::Text => text::render(&explained),

@@ -111,7 +111,7 @@ fn run(
     gathered.manifests.retain(|manifest| seen.insert(identity(manifest)));
     if gathered.manifests.is_empty() {
         let message = "there is no template and no constraint among the inputs".to_owned();
-        return Err(vec![ManifestError { place: None, message }].into());
+        return Err(ManifestError { place: None, message }.into());
     }
     // What cannot be used is an error here as everywhere.
     assemble(&gathered.manifests, Compiler::default())?;

@@ -19,7 +19,7 @@ use super::assemble::counted;
 use super::input::{SourceArgs, StandardInput, gather};
 use super::manifest::{Manifest, ManifestError, ManifestErrors, Place};
 use super::snippet::with_carets;
-use super::write_text;
+use super::{write_errors, write_text};
 use crate::api_version::group;
 
 const EXAMPLES: &str = "\
@@ -70,14 +70,12 @@ pub fn sync(args: &SyncArgs, standard: StandardInput<'_>, out: &mut dyn Write, e
             0 => "there is no template among the inputs: nothing was checked\n".to_owned(),
             _ => format!("the requirements of {} are met\n", counted(templates, "template")),
         };
-        write_text(&text, out).map_err(|message| vec![message].into())
+        Ok(write_text(&text, out)?)
     });
     match met {
         Ok(()) => 0,
         Err(errors) => {
-            for error in errors {
-                let _ = writeln!(err, "webtroller sync test: {error}");
-            }
+            write_errors("sync test", errors, err);
             1
         }
     }

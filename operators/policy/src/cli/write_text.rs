@@ -1,5 +1,6 @@
-//! The end of a command that prints a whole text.
+//! The end of a command: a whole text, and its errors.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 /// Writes a text. A reader that has seen enough is not a failure.
@@ -10,6 +11,17 @@ pub(crate) fn write_text(text: &str, out: &mut dyn Write) -> Result<(), String> 
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write: {error}")),
         _ => Ok(()),
+    }
+}
+
+/// Writes the errors of a command, each with its name in front. Where they cannot be written nothing can be.
+pub(crate) fn write_errors(
+    command: &str,
+    errors: impl IntoIterator<Item = impl Display>,
+    err: &mut dyn Write,
+) {
+    for error in errors {
+        let _ = writeln!(err, "webtroller {command}: {error}");
     }
 }
 
