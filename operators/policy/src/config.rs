@@ -73,10 +73,21 @@ impl ExcludedNamespaces {
         !namespace.is_empty() && globs.any(|glob| glob.matches(namespace))
     }
 
-    /// Returns whether `process` leaves out an object: by its Namespace, or for a Namespace by its own name.
+    /// Returns true if `process` leaves out an object: by its Namespace, or a Namespace by its own name.
     pub fn contains_object(&self, process: Process, object: &Document) -> bool {
-        let namespace = if object.is_namespace() { object.name() } else { object.namespace() };
-        self.contains(process, namespace)
+        self.contains_named(process, (object.group(), object.kind()), object.namespace(), object.name())
+    }
+
+    /// Returns what [`contains_object`](Self::contains_object) does, of an object of which no more is known.
+    pub fn contains_named(
+        &self,
+        process: Process,
+        (group, kind): (&str, &str),
+        namespace: &str,
+        name: &str,
+    ) -> bool {
+        let is_namespace = group.is_empty() && kind == "Namespace";
+        self.contains(process, if is_namespace { name } else { namespace })
     }
 
     /// Reads `spec.match` of a Config.

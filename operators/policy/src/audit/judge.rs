@@ -49,9 +49,8 @@ pub(super) fn announce() {
 impl Judge {
     /// Returns true if the Config leaves out an object; a Namespace by its own name.
     pub(super) fn leaves_out(&self, place: &Place) -> bool {
-        let is_namespace = place.kind.kind == "Namespace" && place.kind.group.is_empty();
-        let namespace = if is_namespace { place.name() } else { place.namespace() };
-        self.excluded.contains(Process::Audit, namespace)
+        let kind = (place.kind.group.as_str(), place.kind.kind.as_str());
+        self.excluded.contains_named(Process::Audit, kind, place.namespace(), place.name())
     }
 
     /// The answer about an object that no policy sees.

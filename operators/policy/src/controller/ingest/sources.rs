@@ -95,9 +95,12 @@ impl Synced {
 
     /// Returns true if the Config excludes an object by its Namespace, or a Namespace by its own name.
     pub(super) fn leaves_out(&self, (group, _, kind): &GvkKey, (namespace, name): &ObjectName) -> bool {
-        let is_namespace = group.is_empty() && kind == "Namespace";
-        let namespace = if is_namespace { name.as_str() } else { namespace.as_deref().unwrap_or_default() };
-        self.excluded.contains(Process::Sync, namespace)
+        self.excluded.contains_named(
+            Process::Sync,
+            (group, kind),
+            namespace.as_deref().unwrap_or_default(),
+            name,
+        )
     }
 
     /// Returns why objects of a kind are not all there; one version of the kind is enough where the policy takes any.
