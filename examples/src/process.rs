@@ -59,27 +59,30 @@ enum End {
 impl Running {
     /// Starts a role; `failed` is told when it ends by itself for another reason than its failpoint.
     pub(crate) fn start(launch: Launch, fault: Option<Fault>, failed: Sender<String>) -> Self {
-        let (end, asked) = oneshot::channel();
-        let task = tokio::spawn(supervise(launch, fault, None, asked, failed));
-        Self { end, task }
+        Self::spawn(|asked| supervise(launch, fault, None, asked, failed))
     }
 
     /// Starts a process that freezes before its first write, and prepares a second, which starts when the first is frozen: had
     /// both begun at once, the second might have made the only write that there is to make.
     pub(crate) fn start_frozen(launch: Launch, failed: Sender<String>) -> [Self; 2] {
-        let (end, asked) = oneshot::channel();
         let frozen = Arc::new(Notify::new());
         let fault = Some(Fault::FreezeBefore(1));
-        let first = supervise(launch.clone(), fault, Some(Arc::clone(&frozen)), asked, failed.clone());
-        let first = Self { end, task: tokio::spawn(first) };
-        let (end, mut asked) = oneshot::channel();
-        let task = tokio::spawn(async move {
+        let (notify, first, failures) = (Arc::clone(&frozen), launch.clone(), failed.clone());
+        let first = Self::spawn(|asked| supervise(first, fault, Some(notify), asked, failures));
+        let second = Self::spawn(async move |mut asked| {
             tokio::select! {
                 () = frozen.notified() => supervise(launch, None, None, asked, failed).await,
                 _ended = &mut asked => {}
             }
         });
-        [first, Self { end, task }]
+        [first, second]
+    }
+
+    fn spawn<W: Future<Output = ()> + Send + 'static>(
+        work: impl FnOnce(oneshot::Receiver<End>) -> W,
+    ) -> Self {
+        let (end, asked) = oneshot::channel();
+        Self { end, task: tokio::spawn(work(asked)) }
     }
 
     /// Asks the process to finish what it has begun, and waits for its end.

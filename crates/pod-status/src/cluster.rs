@@ -175,8 +175,8 @@ impl Cluster {
         pod::is_gone(&self.pods, name, uid, LONGEST_REQUEST).await
     }
 
-    /// Deletes a report, `collection/name`, of a pod that is gone. Returns false if there is no such collection: no other
-    /// attempt will succeed.
+    /// Deletes `collection/name`, a report of a pod that does not exist any more. Returns false if this process follows no such
+    /// collection, so that a retry would fail as well.
     pub(crate) async fn sweep(&self, name: &str, uid: String) -> kube::Result<bool> {
         let found = name.split_once('/');
         let found = found.and_then(|(collection, name)| Some((&self.collections.get(collection)?.0, name)));

@@ -47,7 +47,7 @@ impl EvalContext<'_> {
                     return context.run(block, frame, &mut |frame| self.run(behind, frame, next));
                 }
             };
-            // A way that ends here is no reason for the loop in front to stop: it goes on with its next item.
+            // The search goes on: the loop in front of this step takes its next item.
             if !holds {
                 return Ok(Flow::Continue);
             }
