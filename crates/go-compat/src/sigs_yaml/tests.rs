@@ -170,6 +170,17 @@ fn a_merge_key_is_for_what_stands_before_it() {
 }
 
 #[test]
+fn a_merge_key_is_without_quotes_or_has_its_tag() {
+    for merges in ["{<<: {a: 1}}", "{! <<: {a: 1}}", "{!!merge <<: {a: 1}}", "{!!merge '<<': {a: 1}}"] {
+        assert_eq!(one(merges), json!({"a": 1}), "{merges}");
+    }
+    for string in ["{'<<': {a: 1}}", "{!!str <<: {a: 1}}"] {
+        assert_eq!(one(string), json!({"<<": {"a": 1}}), "{string}");
+    }
+    assert_eq!(one("{!!merge x: {a: 1}}"), json!({"x": {"a": 1}}));
+}
+
+#[test]
 fn a_key_that_is_written_twice_is_a_duplicate_also_beside_a_merge_key() {
     let duplicate = |text: &str, words| {
         documents_with(text, words).unwrap().remove(0).duplicate.map(|duplicate| duplicate.key)

@@ -299,12 +299,15 @@ impl Node {
         }
     }
 
-    /// Returns true for the key `<<`, whose value is merged into the mapping.
+    /// Returns true for the key `<<`, whose value is merged into the mapping: without quotes, or with its tag.
     #[must_use]
     pub fn is_merge_key(&self) -> bool {
         let Kind::Scalar(scalar) = &self.bare().kind else { return false };
-        let is_untagged = matches!(scalar.tag.as_deref(), None | Some("" | "!"));
-        scalar.text == "<<" && is_untagged && !scalar.is_quoted
+        let can_be = match scalar.tag.as_deref() {
+            None | Some("" | "!") => !scalar.is_quoted,
+            Some(tag) => tag == "tag:yaml.org,2002:merge",
+        };
+        scalar.text == "<<" && can_be
     }
 
     /// Returns the mappings that are merged where this node is the value of a merge key; the first that has a field wins,
