@@ -184,13 +184,13 @@ impl CompiledTemplate {
     }
 
     /// Returns true if the review is one of this template's target.
-    pub(super) fn is_about(&self, review: &Review) -> bool {
+    fn is_about(&self, review: &Review) -> bool {
         review.target().is_empty() || review.target() == self.target()
     }
 
     /// Returns true if the template applies to the operation of a review. Its operations hold only at the webhook: an audit
     /// has none to compare.
-    pub(super) fn wants(&self, review: &Review, point: EnforcementPoint) -> bool {
+    fn wants(&self, review: &Review, point: EnforcementPoint) -> bool {
         point != EnforcementPoint::WEBHOOK || self.0.operations.include(review.operation())
     }
 
@@ -266,6 +266,12 @@ impl CompiledConstraint {
     /// Returns the places of the objects that can match: everywhere, if the target panics.
     pub(super) fn criteria(&self) -> MatchCriteria {
         contained(|| self.matcher.criteria()).unwrap_or_else(MatchCriteria::everywhere)
+    }
+
+    /// Returns true if it judges reviews like this at the point, by its actions and its template; what it matches is another question.
+    pub(super) fn acts(&self, review: &Review, point: EnforcementPoint) -> bool {
+        let template = &self.template;
+        self.enforcement.applies(point) && template.is_about(review) && template.wants(review, point)
     }
 
     pub(super) fn matches(&self, review: &Review) -> Result<bool, MatchError> {

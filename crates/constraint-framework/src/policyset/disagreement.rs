@@ -38,18 +38,13 @@ impl PolicySet {
         budget: &Budget,
     ) -> Vec<Disagreement> {
         let mut found = Vec::new();
-        for constraint in self.candidates(review) {
-            let template = &constraint.template;
-            let acts = constraint.enforcement.applies(point) && template.wants(review, point);
-            if !acts || !constraint.matches(review).unwrap_or(false) {
-                continue;
-            }
+        for constraint in self.judging(review, point) {
             let answer = |(engine, program): (&str, &dyn crate::driver::CompiledPolicy)| {
                 let violations = self.ask(constraint, program, review, budget);
                 let messages = violations.into_iter().map(|violation| violation.message).collect();
                 EngineAnswer { engine: engine.to_owned(), messages }
             };
-            let answers: Vec<_> = template.programs().map(answer).collect();
+            let answers: Vec<_> = constraint.template.programs().map(answer).collect();
             let violated = answers.iter().filter(|answer| !answer.messages.is_empty()).count();
             if violated > 0 && violated < answers.len() {
                 found.push(Disagreement { constraint: constraint.id.clone(), answers });

@@ -134,9 +134,7 @@ impl PolicySet {
         let candidates = self.in_force.constraints.candidates(review);
         observer.selected(candidates.len());
         for constraint in candidates {
-            let template = &constraint.template;
-            let applies = constraint.enforcement.applies(point) && template.is_about(review);
-            if applies && template.wants(review, point) && wanted(&constraint.id) {
+            if constraint.acts(review, point) && wanted(&constraint.id) {
                 let raw = self.judge(constraint, review, budget, deadline, observer);
                 violations.extend(raw.into_iter().map(|raw| violation(constraint, raw, point)));
             }
@@ -147,15 +145,17 @@ impl PolicySet {
     /// Returns the constraints that judge a review for an enforcement point, without evaluating their policies: those that
     /// act there and match, or for which that cannot be decided.
     pub fn matching(&self, review: &Review, point: EnforcementPoint) -> Vec<ConstraintRef> {
-        let acts = |constraint: &&CompiledConstraint| {
-            let template = &constraint.template;
-            constraint.enforcement.applies(point)
-                && template.is_about(review)
-                && template.wants(review, point)
-        };
-        let candidates = self.candidates(review).filter(acts);
-        let matching = candidates.filter(|constraint| constraint.matches(review).unwrap_or(true));
-        matching.map(|constraint| constraint.id.clone()).collect()
+        self.judging(review, point).map(|constraint| constraint.id.clone()).collect()
+    }
+
+    /// The constraints of [`PolicySet::matching`].
+    pub(super) fn judging<'a>(
+        &'a self,
+        review: &'a Review,
+        point: EnforcementPoint,
+    ) -> impl Iterator<Item = &'a CompiledConstraint> {
+        let acting = self.candidates(review).filter(move |constraint| constraint.acts(review, point));
+        acting.filter(|constraint| constraint.matches(review).unwrap_or(true))
     }
 
     fn judge(
