@@ -20,7 +20,7 @@ use pod_status::{HighWaterMarks, ParentKind};
 use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
-use watch_manager::WatchManager;
+use watch_manager::{GroupVersionKind, WatchManager};
 
 use crate::controller::TEMPLATE;
 use crate::enforce::{Cost, Costs, Denial, RecentDenials};
@@ -160,7 +160,7 @@ impl Sources {
         let kinds = kinds.filter(|gvk| gvk.group == CONSTRAINTS_GROUP || *gvk == *TEMPLATE);
         let stores = kinds.filter_map(|gvk| self.manager.store(&gvk));
         let objects = stores.flat_map(|store| store.objects());
-        objects.filter_map(|object| object.to_value().ok()).map(|object| Policy::of(&object)).collect()
+        objects.map(|object| Policy::read(object.gvk(), object.name(), object.to_value())).collect()
     }
 }
 
@@ -177,6 +177,18 @@ fn counted(policies: &[Policy]) -> String {
 }
 
 impl Policy {
+    fn read(gvk: &GroupVersionKind, name: &str, object: Result<Value, serde_json::Error>) -> Self {
+        match object {
+            Ok(object) => Self::of(&object),
+            Err(error) => Self {
+                kind: gvk.kind.clone(),
+                name: name.to_owned(),
+                waiting: format!("cannot be read: {error}"),
+                ..Self::default()
+            },
+        }
+    }
+
     fn of(object: &Value) -> Self {
         let text =
             |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -224,6 +236,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_policy_that_cannot_be_read_is_on_the_page_with_the_reason() {
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        let policy = Policy::read(&TEMPLATE, "a", serde_json::from_str(&deep));
+        assert_eq!((policy.is_enforced, policy.name.as_str()), (false, "a"));
+        assert!(policy.waiting.starts_with("cannot be read: recursion limit"), "{}", policy.waiting);
+    }
 
     #[test]
     fn a_policy_is_what_its_status_says() {

@@ -166,13 +166,18 @@ fn constraint_event(event: &WatchEvent) -> ClusterEvent {
 /// A number that differs when labels, annotations, spec or status do.
 fn visible(namespace: &WatchedObject) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut value = namespace.to_value().unwrap_or_default();
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("resourceVersion");
-        metadata.remove("managedFields");
-    }
     let mut hasher = DefaultHasher::new();
-    value.to_string().hash(&mut hasher);
+    match namespace.to_value() {
+        Ok(mut value) => {
+            if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("resourceVersion");
+                metadata.remove("managedFields");
+            }
+            value.to_string().hash(&mut hasher);
+        }
+        // Each version differs.
+        Err(_) => namespace.json().hash(&mut hasher),
+    }
     hasher.finish()
 }
 

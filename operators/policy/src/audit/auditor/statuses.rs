@@ -10,6 +10,7 @@ use futures::{FutureExt, StreamExt};
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::ApiResource;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use watch_manager::{GroupVersionKind, WatchManager, WatchedObject};
@@ -47,6 +48,13 @@ struct Last {
     at: Instant,
     report: Report,
     wait: Duration,
+}
+
+/// Of a constraint its status alone: the parameters may be nested deeper than can be read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Statused {
+    status: Value,
 }
 
 /// The end of a write.
@@ -107,9 +115,14 @@ impl Statuses {
     }
 
     fn begin(&mut self, id: ConstraintRef, report: Report, stored: &WatchedObject, now: Instant) {
-        let value = stored.to_value().unwrap_or_default();
-        let status = value.get("status").unwrap_or(&Value::Null);
-        if is_stored(status, &report) {
+        let status = match stored.parse::<Statused>() {
+            Ok(Statused { status }) => status,
+            Err(error) => {
+                tracing::warn!(constraint = %id, %error, "the status of a constraint cannot be read, so it is not written");
+                return;
+            }
+        };
+        if is_stored(&status, &report) {
             return;
         }
         let last = self.written.get(&id);
@@ -121,7 +134,7 @@ impl Statuses {
         let wait = last.map_or(Duration::ZERO, |last| last.wait);
         self.written.insert(id.clone(), Last { at: now, report: report.clone(), wait });
         self.writing.insert(id.clone());
-        let body = body(&report, transition(status, &report));
+        let body = body(&report, transition(&status, &report));
         let resource = ApiResource::from_gvk_with_plural(&gvk(&id), &id.kind.to_lowercase());
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let write = async move {
@@ -194,4 +207,18 @@ fn body(report: &Report, since: String) -> Value {
         "metadata": {"name": definition.id.name, "uid": definition.uid},
         "status": status,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_read_however_deep_the_parameters_are() {
+        let deep = "[".repeat(500) + &"]".repeat(500);
+        let text = format!(r#"{{"spec": {{"parameters": {deep}}}, "status": {{"totalViolations": 1}}}}"#);
+        assert!(serde_json::from_str::<Value>(&text).is_err());
+        let constraint: Statused = serde_json::from_str(&text).unwrap();
+        assert_eq!(constraint.status, json!({"totalViolations": 1}));
+    }
 }
