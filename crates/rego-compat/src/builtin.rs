@@ -93,6 +93,11 @@ enum Code {
 type Answer = Result<Option<Value>, EvalError>;
 
 impl Builtin {
+    /// Returns true for `walk`, which has a value for each step of its walk, where functions have one.
+    pub(crate) fn is_relation(&self) -> bool {
+        self.name == "walk"
+    }
+
     /// Returns true for `print`, which takes any number of arguments.
     pub(crate) fn is_variadic(&self) -> bool {
         self.name == "print"

@@ -7,6 +7,7 @@ use crate::meter::Meter;
 use crate::value::number::float::Float;
 use crate::value::{Number, Value};
 
+use super::operand::CallError;
 use super::{Answer, Outcome, answer, operand};
 
 /// Implements `numbers.range` and `numbers.range_step`: up or down from the first to the last, in steps of one or of the
@@ -64,11 +65,12 @@ pub(super) fn intn(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-pub(super) fn random() -> Result<[u8; 16], operand::CallError> {
+/// A key or a number is not bad because the system fails.
+pub(super) const NO_RANDOM: CallError = CallError::Internal("the system has no random numbers");
+
+pub(super) fn random() -> Result<[u8; 16], CallError> {
     let mut bytes = [0_u8; 16];
-    getrandom::getrandom(&mut bytes)
-        .map(|()| bytes)
-        .map_err(|_| operand::CallError::Internal("the system has no random numbers"))
+    getrandom::getrandom(&mut bytes).map(|()| bytes).map_err(|_| NO_RANDOM)
 }
 
 #[cfg(test)]

@@ -166,7 +166,7 @@ impl Visit for Search<'_> {
                 .iter()
                 .skip(1)
                 .any(|part| matches!(&part.node, Node::Var(name) if !self.globals.contains_key(name))),
-            Node::Call(call) => builtin::find(&call.name()).is_some_and(|found| found.name == "walk"),
+            Node::Call(call) => builtin::find(&call.name()).is_some_and(builtin::Builtin::is_relation),
             _ => false,
         };
     }

@@ -50,13 +50,13 @@ impl Lowering<'_> {
     /// Source: OPA `ast/compile.go`, `validateWithBuiltinTarget`.
     fn check_replaced(&mut self, replaced: Callee, written: &Term) {
         let Callee::Builtin(builtin) = replaced else { return };
-        let fault = match builtin.name {
-            "walk" => "target must not be a relation".to_owned(),
-            "print" => "target must not be a void function".to_owned(),
+        let reason = match builtin.name {
+            _ if builtin.is_relation() => "target must not be a relation".to_owned(),
+            _ if builtin.is_variadic() => "target must not be a void function".to_owned(),
             name if builtin.is_planned() => format!("replacement of \"{name}\" invalid"),
             _ => return,
         };
-        let message = format!("with keyword replacing built-in function: {fault}");
+        let message = format!("with keyword replacing built-in function: {reason}");
         self.report(
             written.at,
             DiagnosticCode::Compile,

@@ -1,6 +1,8 @@
 //! Documents that rules and data make together.
 
-use crate::value::Value;
+use std::sync::Arc;
+
+use crate::value::{Object, Value};
 
 use crate::ast::Name;
 use crate::error::EvalError;
@@ -31,25 +33,23 @@ impl EvalContext<'_> {
             return Ok(base);
         }
         let mut document = match base {
-            Some(base @ Value::Object(_)) => base,
+            Some(Value::Object(base)) => Arc::unwrap_or_clone(base),
             // Where plain data and rules meet, data wins.
             Some(other) => return Ok(Some(other)),
-            None => Value::new_object(),
+            None => Object::new(),
         };
         for (name, child) in &node.children {
             let Some(value) = self.child(*child)? else {
                 continue;
             };
             self.meter.charge(64)?;
-            if let Ok(pairs) = document.as_object_mut() {
-                let merged = match pairs.get(name) {
-                    Some(base) => merged(base, &value),
-                    None => value,
-                };
-                pairs.insert(name.clone(), merged);
-            }
+            let merged = match document.get(name) {
+                Some(base) => merged(base, &value),
+                None => value,
+            };
+            document.insert(name.clone(), merged);
         }
-        Ok(Some(document))
+        Ok(Some(document.into_value()))
     }
 
     /// Evaluates what is under one key of a package, without looking at the others.

@@ -332,7 +332,7 @@ impl EvalContext<'_> {
                 let Some(name) = self.plan.externals.get(index) else {
                     return Err(missing("host function", index));
                 };
-                let argument = args.first().cloned().unwrap_or(Value::Undefined);
+                let Some(argument) = args.first().cloned() else { return Err(missing("argument", 0)) };
                 self.meter.charge_tree(&argument)?;
                 self.meter.charge(64)?;
                 let result = self.externals.call(name, &argument)?;

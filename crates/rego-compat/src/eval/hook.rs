@@ -2,20 +2,22 @@
 
 use crate::error::EvalError;
 use crate::ir::Hook;
+use crate::plan::missing;
 use crate::value::{Value, literal};
 
 use super::EvalContext;
 
 impl EvalContext<'_> {
-    pub(super) fn pass(&self, mark: usize) {
-        if let Some(place) = self.witness.and_then(|witness| witness.passed.get(mark)) {
-            place.set(true);
-        }
+    pub(super) fn pass(&self, mark: usize) -> Result<(), EvalError> {
+        let Some(witness) = self.witness else { return Ok(()) };
+        let Some(place) = witness.passed.get(mark) else { return Err(missing("mark", mark)) };
+        place.set(true);
+        Ok(())
     }
 
     pub(super) fn run_hook(&self, hook: Hook, args: &[Value]) -> Result<(), EvalError> {
         let Some(Value::Array(items)) = args.first() else {
-            return Ok(());
+            return Err(EvalError::Internal("a hook without a list of arguments".to_owned()));
         };
         match hook {
             Hook::Print => {

@@ -34,7 +34,7 @@ impl EvalContext<'_> {
                 Step::And(blocks) => !self.one_is(blocks, false, frame)?,
                 Step::Or(blocks) => self.one_is(blocks, true, frame)?,
                 Step::Mark(mark) => {
-                    self.pass(*mark);
+                    self.pass(*mark)?;
                     true
                 }
                 Step::Each(each) => return self.each(each, behind, frame, next),

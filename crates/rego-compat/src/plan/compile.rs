@@ -304,7 +304,7 @@ impl Binder<'_> {
         output: Option<&Operand>,
         steps: &mut Vec<Step>,
     ) {
-        let walks = matches!(callee, ir::Callee::Builtin(builtin) if builtin.name == "walk");
+        let walks = matches!(callee, ir::Callee::Builtin(builtin) if builtin.is_relation());
         // `walk` is a relation: it holds once for each pair, as a loop does, where other functions have one value.
         if walks && let Some(subject) = args.first() {
             let subject = self.expr(subject);

@@ -4,7 +4,7 @@ use crate::value::Value;
 use data_encoding::BASE64URL_NOPAD;
 use hmac::Hmac;
 use p521::ecdsa::signature::Signer;
-use ring::rand::SystemRandom;
+use ring::rand::{SecureRandom, SystemRandom};
 use ring::rsa::{KeyPair as RsaKeyPair, KeyPairComponents, PublicKeyComponents};
 use ring::signature::{self, EcdsaKeyPair, Ed25519KeyPair};
 use sha2::{Sha256, Sha384, Sha512};
@@ -13,6 +13,7 @@ use super::algorithm::{Algorithm, Family, Hash};
 use super::field;
 use crate::builtin::encoding::from_base64url;
 use crate::builtin::json;
+use crate::builtin::numbers::NO_RANDOM;
 use crate::builtin::operand::{self, CallError};
 use crate::builtin::{Outcome, crypto};
 
@@ -46,34 +47,37 @@ fn token(header: &str, payload: &str, key: &str) -> Result<Value, CallError> {
     let key = Value::from_json_str(key).map_err(|_| CallError::Failed)?;
     let encode = |text: &str| BASE64URL_NOPAD.encode(text.as_bytes());
     let signed = format!("{}.{}", encode(header), encode(payload));
-    let signature = signature_of(signed.as_bytes(), algorithm, &key).ok_or(CallError::Failed)?;
+    let signature = signature_of(signed.as_bytes(), algorithm, &key)?;
     Ok(Value::from(format!("{signed}.{}", BASE64URL_NOPAD.encode(&signature))))
 }
 
-fn signature_of(signed: &[u8], algorithm: Algorithm, key: &Value) -> Option<Vec<u8>> {
-    let text = |name| field(key, name).and_then(|value| value.as_string().ok());
-    let bytes = |name| from_base64url(text(name)?).ok();
+/// The bytes of a member of the key.
+type Bytes<'a> = &'a dyn Fn(&'static str) -> Result<Vec<u8>, CallError>;
+
+fn signature_of(signed: &[u8], algorithm: Algorithm, key: &Value) -> Result<Vec<u8>, CallError> {
+    let text = |name| field(key, name).and_then(|value| value.as_string().ok()).ok_or(CallError::Failed);
+    let bytes = |name| from_base64url(text(name)?).map_err(|_| CallError::Failed);
     match (&**text("kty")?, algorithm.family) {
-        ("oct", Family::Secret) => match algorithm.hash {
-            Hash::Sha256 => crypto::authenticate::<Hmac<Sha256>>(signed, &bytes("k")?),
-            Hash::Sha384 => crypto::authenticate::<Hmac<Sha384>>(signed, &bytes("k")?),
-            Hash::Sha512 => crypto::authenticate::<Hmac<Sha512>>(signed, &bytes("k")?),
-        },
+        ("oct", Family::Secret) => secret(signed, algorithm.hash, &bytes("k")?).ok_or(CallError::Failed),
         ("RSA", Family::Pkcs1 | Family::Pss) => rsa(signed, algorithm, &bytes),
         ("EC", Family::Elliptic) => elliptic(signed, algorithm.hash, &bytes),
         ("OKP", Family::Edwards) => {
-            let pair = Ed25519KeyPair::from_seed_and_public_key(&bytes("d")?, &bytes("x")?).ok()?;
-            Some(pair.sign(signed).as_ref().to_vec())
+            let pair = Ed25519KeyPair::from_seed_and_public_key(&bytes("d")?, &bytes("x")?);
+            Ok(pair.map_err(|_| CallError::Failed)?.sign(signed).as_ref().to_vec())
         }
-        _ => None,
+        _ => Err(CallError::Failed),
     }
 }
 
-fn rsa(
-    signed: &[u8],
-    algorithm: Algorithm,
-    bytes: &dyn Fn(&'static str) -> Option<Vec<u8>>,
-) -> Option<Vec<u8>> {
+fn secret(signed: &[u8], hash: Hash, key: &[u8]) -> Option<Vec<u8>> {
+    match hash {
+        Hash::Sha256 => crypto::authenticate::<Hmac<Sha256>>(signed, key),
+        Hash::Sha384 => crypto::authenticate::<Hmac<Sha384>>(signed, key),
+        Hash::Sha512 => crypto::authenticate::<Hmac<Sha512>>(signed, key),
+    }
+}
+
+fn rsa(signed: &[u8], algorithm: Algorithm, bytes: Bytes<'_>) -> Result<Vec<u8>, CallError> {
     let pair = RsaKeyPair::from_components(&KeyPairComponents {
         public_key: PublicKeyComponents { n: bytes("n")?, e: bytes("e")? },
         d: bytes("d")?,
@@ -91,22 +95,26 @@ fn rsa(
         (_, Hash::Sha384) => &signature::RSA_PKCS1_SHA384,
         (_, Hash::Sha512) => &signature::RSA_PKCS1_SHA512,
     };
-    let pair = pair.ok()?;
+    let pair = pair.map_err(|_| CallError::Failed)?;
     let mut signature = vec![0; pair.public().modulus_len()];
-    pair.sign(encoding, &SystemRandom::new(), signed, &mut signature).ok()?;
-    Some(signature)
+    // The key was accepted.
+    pair.sign(encoding, &SystemRandom::new(), signed, &mut signature).map_err(|_| NO_RANDOM)?;
+    Ok(signature)
 }
 
-fn elliptic(signed: &[u8], hash: Hash, bytes: &dyn Fn(&'static str) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+fn elliptic(signed: &[u8], hash: Hash, bytes: Bytes<'_>) -> Result<Vec<u8>, CallError> {
     let curve = match hash {
         Hash::Sha256 => &signature::ECDSA_P256_SHA256_FIXED_SIGNING,
         Hash::Sha384 => &signature::ECDSA_P384_SHA384_FIXED_SIGNING,
-        Hash::Sha512 => return largest(signed, &bytes("d")?),
+        Hash::Sha512 => return largest(signed, &bytes("d")?).ok_or(CallError::Failed),
     };
     let point = [vec![4], bytes("x")?, bytes("y")?].concat();
     let random = SystemRandom::new();
-    let pair = EcdsaKeyPair::from_private_key_and_public_key(curve, &bytes("d")?, &point, &random).ok()?;
-    Some(pair.sign(&random, signed).ok()?.as_ref().to_vec())
+    // Without random numbers every key would be called a bad one.
+    random.fill(&mut [0]).map_err(|_| NO_RANDOM)?;
+    let pair = EcdsaKeyPair::from_private_key_and_public_key(curve, &bytes("d")?, &point, &random);
+    let signature = pair.map_err(|_| CallError::Failed)?.sign(&random, signed);
+    Ok(signature.map_err(|_| NO_RANDOM)?.as_ref().to_vec())
 }
 
 /// Returns a signature on P-521.

@@ -1,6 +1,6 @@
 //! Other names of a subject: hosts, mailboxes, addresses.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use go_compat::url::Url;
 use go_compat::utf8;
@@ -8,7 +8,7 @@ use go_compat::utf8;
 use crate::value::{Object, Value};
 
 use super::der::{self, Reader};
-use super::host::is_domain;
+use super::host::{self, is_domain};
 use super::{list_or_null, texts};
 use crate::builtin::operand::CallError;
 
@@ -30,18 +30,14 @@ pub(super) fn ascii(bytes: &[u8]) -> Result<String, CallError> {
 
 /// Returns an address as Go writes it; one of version 4 is one however it is held.
 pub(super) fn address(bytes: &[u8]) -> String {
-    let address = match (<[u8; 4]>::try_from(bytes), <[u8; 16]>::try_from(bytes)) {
-        (Ok(four), _) => IpAddr::V4(Ipv4Addr::from(four)),
-        (_, Ok(sixteen)) => Ipv6Addr::from(sixteen).to_canonical(),
-        _ => return String::new(),
-    };
-    match address {
+    match host::address(bytes) {
         // Rust shows an old way of embedding addresses, which Go does not.
-        IpAddr::V6(six) if matches!(six.segments(), [0, 0, 0, 0, 0, 0, high, _] if high != 0) => {
+        Some(IpAddr::V6(six)) if matches!(six.segments(), [0, 0, 0, 0, 0, 0, high, _] if high != 0) => {
             let [.., high, low] = six.segments();
             format!("::{high:x}:{low:x}")
         }
-        address => address.to_string(),
+        Some(address) => address.to_string(),
+        None => String::new(),
     }
 }
 
