@@ -110,3 +110,39 @@ fn string(node: &Node<'_>, max_length: Option<u64>) -> TypeDeclaration {
     let longest = values.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0);
     TypeDeclaration::one_of(u64::try_from(longest).unwrap_or(u64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::cel::is_exposed;
+    use crate::decode::decode;
+
+    use super::*;
+
+    /// Every kind of schema, around each of `inner`.
+    fn around(inner: &[Value]) -> Vec<Value> {
+        let kinds = ["", "string", "boolean", "number", "integer", "array", "object", "other"];
+        let plain = kinds.iter().flat_map(|kind| {
+            [json!({"type": kind}), json!({"type": kind, "x-kubernetes-int-or-string": true})]
+        });
+        let nested = inner.iter().flat_map(|inner| {
+            [
+                json!({"type": "array", "items": inner}),
+                json!({"type": "object", "additionalProperties": inner}),
+                json!({"type": "object", "properties": {"a": inner}}),
+                json!({"items": inner, "additionalProperties": inner}),
+            ]
+        });
+        plain.chain(nested).collect()
+    }
+
+    #[test]
+    fn without_the_feature_rules_see_the_same_nodes() {
+        for schema in around(&around(&around(&[]))) {
+            let (node, _) = decode(&schema, "", "");
+            let is_declared = Declared::default().of(&node, false).is_some();
+            assert_eq!(is_exposed(&node), is_declared, "{schema}");
+        }
+    }
+}
