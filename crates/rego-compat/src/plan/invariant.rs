@@ -3,6 +3,13 @@
 //!
 //! Each gets a number under which a run keeps its value, once it was needed. What calls the host, or answers differently
 //! each time it is asked, is left alone.
+//!
+//! ```text
+//! container := input.spec.containers[_]              holds once for each container, so that what follows repeats
+//! most := units.parse_bytes(input.parameters.most)   reads no variable: number 0, computed for the first container only
+//! used := units.parse_bytes(container.memory)        reads `container`: computed for each
+//! used > most
+//! ```
 
 use super::{
     Branch, Callee, Collect, CollectKind, Each, Expr, Hop, Invariant, Pattern, Plan, Rule, SlotIndex, Step,
