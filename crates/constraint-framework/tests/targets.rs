@@ -266,6 +266,53 @@ impl CompiledPolicy for Silence {
     }
 }
 
+/// A language in which nothing is ever wrong.
+#[derive(Debug)]
+struct Praise;
+
+impl Driver for Praise {
+    fn engine(&self) -> &str {
+        "Praise"
+    }
+
+    fn compile(&self, _: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
+        Ok(Arc::new(Self))
+    }
+}
+
+impl CompiledPolicy for Praise {
+    fn evaluate(&self, _: &Case<'_>, _: &Budget) -> Result<Vec<RawViolation>, EvalError> {
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn engines_are_compared_on_the_constraints_of_the_target_only() {
+    let targets = [Arc::new(AdmissionTarget) as Arc<dyn Target>, Arc::new(Letters)];
+    let drivers = [Arc::new(RegoDriver) as Arc<dyn Driver>, Arc::new(Praise)];
+    let mut builder = PolicySetBuilder::new(Compiler::new(targets, drivers).comparing());
+    for (kind, target) in [("Pods", "admission.k8s.gatekeeper.sh"), ("Mail", "letters.example")] {
+        let rego = "package p\nviolation[{\"msg\": \"seen\"}] { true }";
+        let code = json!([{"engine": "Rego", "source": {"rego": rego}}, {"engine": "Praise", "source": {}}]);
+        builder
+            .put_template(&json!({
+                "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate",
+                "metadata": {"name": kind.to_lowercase()},
+                "spec": {"crd": {"spec": {"names": {"kind": kind}}}, "targets": [{"target": target, "code": code}]}
+            }))
+            .unwrap();
+        let constraint = json!({
+            "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": "all"}
+        });
+        builder.put_constraint(Constraint::from_value(&constraint).unwrap()).unwrap();
+    }
+    let letter = Document::from_value(&json!({"to": "Ann"})).unwrap();
+    let letter = Review::builder(Letters.name()).object(letter).build();
+    let found = builder.build().disagreements(&letter, EnforcementPoint::AUDIT, &Budget::default());
+    let kinds: Vec<_> = found.iter().map(|found| found.constraint.kind.as_str()).collect();
+    assert_eq!(kinds, ["Mail"]);
+}
+
 #[test]
 fn an_embedder_has_enforcement_points_and_errors_of_its_own() {
     const GATE: EnforcementPoint = EnforcementPoint::new("gate.example");
