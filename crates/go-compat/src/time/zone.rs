@@ -64,7 +64,7 @@ fn at(seconds: i64) -> Timestamp {
 mod tests {
     use super::*;
 
-    /// What Go 1.26 says of the same seconds.
+    /// The expected values are those of Go 1.26.
     #[test]
     fn a_time_without_a_name_has_its_offset_as_one_and_rules_go_on_for_ever() {
         let at = |name: &str, seconds| {
