@@ -1,22 +1,23 @@
 //! Time zones: which clocks a name stands for, from the database of time zones.
 
-use std::sync::LazyLock;
+use chrono::{DateTime, Offset, TimeZone, Utc};
+use chrono_tz::{OffsetName, Tz};
 
-use jiff::Timestamp;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
+use super::calendar::{Civil, Date};
 
-use super::calendar::Civil;
+/// The database's rules are written out up to here; later years repeat earlier ones that are as long, and begin on
+/// the same day of the week.
+const LAST_YEAR: i64 = 2_099;
+const REPEATED: i64 = 2_060;
+const DAY: i64 = 86_400;
 
-/// The database that is part of the program: an answer must not depend on the machine that gives it.
-static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
-
-/// A place's clocks. Cloning is cheap.
-#[derive(Clone, Debug)]
-pub struct Zone(TimeZone);
+/// A place's clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Zone(Option<Tz>);
 
 impl Zone {
     /// Coordinated universal time.
-    pub const UTC: Self = Self(TimeZone::UTC);
+    pub const UTC: Self = Self(None);
 
     /// Returns the zone of a name, as `time.LoadLocation` does. `Local` is taken for UTC: an answer must
     /// not depend on where it is asked.
@@ -24,40 +25,88 @@ impl Zone {
     /// # Errors
     /// The database has no such zone; in the words of `time.LoadLocation`.
     pub fn named(name: &str) -> Result<Self, String> {
-        if matches!(name, "" | "UTC" | "Local") {
-            return Ok(Self::UTC);
+        match name {
+            "" | "UTC" | "Local" => Ok(Self::UTC),
+            name => {
+                let zone: Tz = name.parse().map_err(|_| format!("unknown time zone {name}"))?;
+                Ok(Self(Some(zone)))
+            }
         }
-        // Go distinguishes upper from lower case, and knows no zone for times that have none.
-        let found = DATABASE.get(name).ok();
-        let found = found.filter(|zone| zone.iana_name() == Some(name) && !zone.is_unknown());
-        found.map(Self).ok_or_else(|| format!("unknown time zone {name}"))
     }
 
     /// Returns how many seconds the clocks are ahead of UTC at a time in seconds since 1970.
     #[must_use]
-    pub fn offset_at(&self, seconds: i64) -> i64 {
-        i64::from(self.0.to_offset(at(seconds)).seconds())
+    pub fn offset_at(self, seconds: i64) -> i64 {
+        let Some(zone) = self.0 else { return 0 };
+        let offset = zone.offset_from_utc_datetime(&instant(zone, seconds).naive_utc());
+        i64::from(offset.fix().local_minus_utc())
     }
 
-    /// Returns the name of the time kept then, for example `CEST`.
+    /// Returns the name of the time kept then, for example `CEST`, or its offset where the database has no name, `-03`.
     #[must_use]
-    pub fn abbreviation_at(&self, seconds: i64) -> String {
-        self.0.to_offset_info(at(seconds)).abbreviation().to_owned()
+    pub fn abbreviation_at(self, seconds: i64) -> String {
+        let Some(zone) = self.0 else { return "UTC".to_owned() };
+        let offset = zone.offset_from_utc_datetime(&instant(zone, seconds).naive_utc());
+        let named = offset.abbreviation().map(str::to_owned);
+        named.unwrap_or_else(|| offset_name(i64::from(offset.fix().local_minus_utc())))
     }
 
     /// Returns the seconds since 1970 at which clocks show this; of two, or of none, the ones Go chooses.
     #[must_use]
-    pub fn instant_of(&self, civil: Civil) -> i64 {
+    pub fn instant_of(self, civil: Civil) -> i64 {
         let local = civil.seconds();
         let guess = self.offset_at(local);
         if guess == 0 { local } else { local.saturating_sub(self.offset_at(local.saturating_sub(guess))) }
     }
 }
 
-/// The time, or the first or the last that there are rules for, in the years -9999 and 9999.
-fn at(seconds: i64) -> Timestamp {
-    let known = seconds.clamp(Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
-    Timestamp::from_second(known).unwrap_or_default()
+/// The instant, or one before the last known year at which the same rules hold.
+fn instant(zone: Tz, seconds: i64) -> DateTime<Utc> {
+    let year = Date::of_days(seconds.div_euclid(DAY)).year;
+    if year <= LAST_YEAR {
+        return at(seconds);
+    }
+    if is_steady(zone) {
+        return at(first_day(LAST_YEAR).saturating_mul(DAY));
+    }
+    let length = |year| first_day(i64::saturating_add(year, 1)).saturating_sub(first_day(year));
+    let alike = |candidate: &i64| {
+        first_day(*candidate).rem_euclid(7) == first_day(year).rem_euclid(7)
+            && length(*candidate) == length(year)
+    };
+    let earlier = (REPEATED..LAST_YEAR).rev().find(alike).unwrap_or(LAST_YEAR);
+    let shift = first_day(year).saturating_sub(first_day(earlier)).saturating_mul(DAY);
+    at(seconds.saturating_sub(shift))
+}
+
+/// Returns true if the clocks are not put forward and back in the last year.
+fn is_steady(zone: Tz) -> bool {
+    let first = first_day(LAST_YEAR);
+    let offset = |week: i64| {
+        let day = first.saturating_add(week.saturating_mul(7));
+        zone.offset_from_utc_datetime(&at(day.saturating_mul(DAY)).naive_utc()).fix()
+    };
+    (1..52).all(|week| offset(week) == offset(0))
+}
+
+fn first_day(year: i64) -> i64 {
+    Date { year, month: 1, day: 1 }.days()
+}
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(seconds, 0).unwrap_or_default()
+}
+
+/// Returns the name that the database gives to an offset in seconds: hours, and minutes and seconds unless they are 0.
+fn offset_name(offset: i64) -> String {
+    let sign = if offset < 0 { '-' } else { '+' };
+    let seconds = offset.unsigned_abs();
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match (minutes, seconds) {
+        (0, 0) => format!("{sign}{hours:02}"),
+        (_, 0) => format!("{sign}{hours:02}{minutes:02}"),
+        _ => format!("{sign}{hours:02}{minutes:02}{seconds:02}"),
+    }
 }
 
 #[cfg(test)]

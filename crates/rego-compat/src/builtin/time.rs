@@ -99,7 +99,7 @@ fn added(args: &[&Value]) -> Result<Value, CallError> {
 pub(super) fn diff(args: &[&Value]) -> Outcome {
     let moments = Moment::of(args, 0).and_then(|first| Ok((first, Moment::of(args, 1)?)));
     let answer = moments.map(|(first, mut second)| {
-        second.zone = first.zone.clone();
+        second.zone = first.zone;
         let (first, second) = if first.nanos > second.nanos { (second, first) } else { (first, second) };
         integers(&first.civil().until(&second.civil()))
     });
