@@ -42,13 +42,12 @@ impl Zone {
         i64::from(offset.fix().local_minus_utc())
     }
 
-    /// Returns the name of the time kept then, for example `CEST`, or its offset where the database has no name, `-03`.
+    /// Returns the name of the time kept then, for example `CEST`; empty if it has none.
     #[must_use]
     pub fn abbreviation_at(self, seconds: i64) -> String {
         let Some(zone) = self.0 else { return "UTC".to_owned() };
         let offset = zone.offset_from_utc_datetime(&instant(zone, seconds).naive_utc());
-        let named = offset.abbreviation().map(str::to_owned);
-        named.unwrap_or_else(|| offset_name(i64::from(offset.fix().local_minus_utc())))
+        offset.abbreviation().unwrap_or_default().to_owned()
     }
 
     /// Returns the seconds since 1970 at which clocks show this; of two, or of none, the ones Go chooses.
@@ -97,28 +96,18 @@ fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(seconds, 0).unwrap_or_default()
 }
 
-/// Returns the name that the database gives to an offset in seconds: hours, and minutes and seconds unless they are 0.
-fn offset_name(offset: i64) -> String {
-    let sign = if offset < 0 { '-' } else { '+' };
-    let seconds = offset.unsigned_abs();
-    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    match (minutes, seconds) {
-        (0, 0) => format!("{sign}{hours:02}"),
-        (_, 0) => format!("{sign}{hours:02}{minutes:02}"),
-        _ => format!("{sign}{hours:02}{minutes:02}{seconds:02}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Time;
 
     /// The expected values are those of Go 1.26.
     #[test]
-    fn a_time_without_a_name_has_its_offset_as_one_and_rules_go_on_for_ever() {
+    fn a_time_without_a_name_is_formatted_as_its_offset_and_rules_go_on_for_ever() {
         let at = |name: &str, seconds| {
             let zone = Zone::named(name).unwrap();
-            (zone.offset_at(seconds), zone.abbreviation_at(seconds))
+            let time = Time { seconds, nanos: 0, offset: zone.offset_at(seconds) };
+            (time.offset, time.format("MST", &zone.abbreviation_at(seconds)))
         };
         for (name, seconds, offset, abbreviation) in [
             ("Europe/Berlin", 1_752_000_000, 7_200, "CEST"),
