@@ -51,25 +51,29 @@ impl Matcher for Every {
     }
 }
 
+/// A policy that every object violates.
+const SEEN: &str = "package p\nviolation[{\"msg\": \"seen\"}] { true }";
+
+/// Puts a template for a target, and a constraint with the name of its template.
+fn put_policy(builder: &mut PolicySetBuilder, kind: &str, target: &Value) {
+    let name = kind.to_lowercase();
+    builder
+        .put_template(&json!({
+            "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate", "metadata": {"name": name},
+            "spec": {"crd": {"spec": {"names": {"kind": kind}}}, "targets": [target]}
+        }))
+        .unwrap();
+    let constraint =
+        json!({"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": name}});
+    builder.put_constraint(Constraint::from_value(&constraint).unwrap()).unwrap();
+}
+
 fn policies() -> Arc<PolicySet> {
     let targets = [Arc::new(AdmissionTarget) as Arc<dyn Target>, Arc::new(Letters)];
     let compiler = Compiler::new(targets, [Arc::new(RegoDriver) as Arc<dyn Driver>]);
     let mut builder = PolicySetBuilder::new(compiler);
     for (kind, target) in [("Pods", "admission.k8s.gatekeeper.sh"), ("Mail", "letters.example")] {
-        builder
-            .put_template(&json!({
-                "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate",
-                "metadata": {"name": kind.to_lowercase()},
-                "spec": {
-                    "crd": {"spec": {"names": {"kind": kind}}},
-                    "targets": [{"target": target, "rego": "package p\nviolation[{\"msg\": \"seen\"}] { true }"}]
-                }
-            }))
-            .unwrap();
-        let constraint = json!({
-            "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": kind.to_lowercase()}
-        });
-        builder.put_constraint(Constraint::from_value(&constraint).unwrap()).unwrap();
+        put_policy(&mut builder, kind, &json!({"target": target, "rego": SEEN}));
     }
     builder.build()
 }
@@ -218,17 +222,7 @@ fn each_target_has_an_inventory_of_its_own() {
         PolicySetBuilder::new(Compiler::new(targets, [Arc::new(RegoDriver) as Arc<dyn Driver>]));
     let rego = "package p\nviolation[{\"msg\": name}] { data.inventory.cluster.v1.Pod[name] }";
     for (kind, target) in [("Whale", "admission.k8s.gatekeeper.sh"), ("Pea", "peas.example")] {
-        builder
-            .put_template(&json!({
-                "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate",
-                "metadata": {"name": kind.to_lowercase()},
-                "spec": {"crd": {"spec": {"names": {"kind": kind}}}, "targets": [{"target": target, "rego": rego}]}
-            }))
-            .unwrap();
-        let constraint = json!({
-            "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": kind.to_lowercase()}
-        });
-        builder.put_constraint(Constraint::from_value(&constraint).unwrap()).unwrap();
+        put_policy(&mut builder, kind, &json!({"target": target, "rego": rego}));
     }
     let pod = |name: &str| {
         Document::from_value(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}})).unwrap()
@@ -246,65 +240,34 @@ fn each_target_has_an_inventory_of_its_own() {
     assert_eq!((policies.inventory(&AdmissionTarget).len(), policies.inventory(&Peas).len()), (1, 1));
 }
 
-/// A language of one sentence: it has no answer.
-#[derive(Debug)]
-struct Silence;
+/// A language that has one answer for everything.
+#[derive(Clone, Debug)]
+struct OneAnswer(&'static str, fn() -> Result<Vec<RawViolation>, EvalError>);
 
-impl Driver for Silence {
+impl Driver for OneAnswer {
     fn engine(&self) -> &str {
-        "Silence"
+        self.0
     }
 
     fn compile(&self, _: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
-        Ok(Arc::new(Self))
+        Ok(Arc::new(self.clone()))
     }
 }
 
-impl CompiledPolicy for Silence {
+impl CompiledPolicy for OneAnswer {
     fn evaluate(&self, _: &Case<'_>, _: &Budget) -> Result<Vec<RawViolation>, EvalError> {
-        Err(EvalError::foreign("silence has no answer"))
-    }
-}
-
-/// A language in which nothing is ever wrong.
-#[derive(Debug)]
-struct Praise;
-
-impl Driver for Praise {
-    fn engine(&self) -> &str {
-        "Praise"
-    }
-
-    fn compile(&self, _: &Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
-        Ok(Arc::new(Self))
-    }
-}
-
-impl CompiledPolicy for Praise {
-    fn evaluate(&self, _: &Case<'_>, _: &Budget) -> Result<Vec<RawViolation>, EvalError> {
-        Ok(Vec::new())
+        (self.1)()
     }
 }
 
 #[test]
 fn engines_are_compared_on_the_constraints_of_the_target_only() {
     let targets = [Arc::new(AdmissionTarget) as Arc<dyn Target>, Arc::new(Letters)];
-    let drivers = [Arc::new(RegoDriver) as Arc<dyn Driver>, Arc::new(Praise)];
+    let drivers = [Arc::new(RegoDriver) as Arc<dyn Driver>, Arc::new(OneAnswer("Praise", || Ok(Vec::new())))];
     let mut builder = PolicySetBuilder::new(Compiler::new(targets, drivers).comparing());
     for (kind, target) in [("Pods", "admission.k8s.gatekeeper.sh"), ("Mail", "letters.example")] {
-        let rego = "package p\nviolation[{\"msg\": \"seen\"}] { true }";
-        let code = json!([{"engine": "Rego", "source": {"rego": rego}}, {"engine": "Praise", "source": {}}]);
-        builder
-            .put_template(&json!({
-                "apiVersion": "templates.gatekeeper.sh/v1", "kind": "ConstraintTemplate",
-                "metadata": {"name": kind.to_lowercase()},
-                "spec": {"crd": {"spec": {"names": {"kind": kind}}}, "targets": [{"target": target, "code": code}]}
-            }))
-            .unwrap();
-        let constraint = json!({
-            "apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": kind, "metadata": {"name": "all"}
-        });
-        builder.put_constraint(Constraint::from_value(&constraint).unwrap()).unwrap();
+        let code = json!([{"engine": "Rego", "source": {"rego": SEEN}}, {"engine": "Praise", "source": {}}]);
+        put_policy(&mut builder, kind, &json!({"target": target, "code": code}));
     }
     let letter = Document::from_value(&json!({"to": "Ann"})).unwrap();
     let letter = Review::builder(Letters.name()).object(letter).build();
@@ -329,8 +292,11 @@ fn an_embedder_has_enforcement_points_and_errors_of_its_own() {
             "targets": [{"target": "letters.example", "code": [{"engine": "Silence", "source": {}}]}]
         }
     });
-    let compiler =
-        || Compiler::new([Arc::new(Letters) as Arc<dyn Target>], [Arc::new(Silence) as Arc<dyn Driver>]);
+    let silence = OneAnswer("Silence", || Err(EvalError::foreign("silence has no answer")));
+    let compiler = || {
+        let driver = Arc::new(silence.clone()) as Arc<dyn Driver>;
+        Compiler::new([Arc::new(Letters) as Arc<dyn Target>], [driver])
+    };
     let put = |compiler: Compiler| {
         let mut builder = PolicySetBuilder::new(compiler);
         builder.put_template(&template).unwrap();
