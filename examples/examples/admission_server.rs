@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok::<(), Box<dyn Error>>(())
     };
     let ended = tokio::select! { it = story => it, it = shutdown_on_signal(CancellationToken::new(), Duration::ZERO, CancellationToken::new()) => it.map_err(Into::into) };
-    // Whatever has happened: webhooks that nobody answers refuse everything.
+    // Whatever has happened: a registered webhook without a server refuses everything.
     let removed = register(&client, &url, None).await.inspect_err(|left| eprintln!("left: {left}"));
     shutdown.cancel();
     server.await?;

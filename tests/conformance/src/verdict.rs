@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::tagged;
 
-/// OPA's code for values that are at odds.
+/// OPA's code for rules with different values.
 const CONFLICT: &str = "eval_conflict_error";
 
 /// An answer of either side.
@@ -45,7 +45,7 @@ impl Verdict {
 
     /// Returns true if both sides name the difference in the same words; `None` where one of them does not name it.
     #[must_use]
-    pub fn tells_alike(&self, other: &Self) -> Option<bool> {
+    pub fn same_conflict(&self, other: &Self) -> Option<bool> {
         match (self, other) {
             (Self::Failed(a), Self::Failed(b)) if a.contains(CONFLICT) || b.contains(CONFLICT) => {
                 Some(a == b)
@@ -55,7 +55,7 @@ impl Verdict {
     }
 
     /// Returns true if two sides agree: on the value, or that there is none, or that and at which stage it failed.
-    /// Texts may differ: see [`Self::tells_alike`].
+    /// Texts may differ: see [`Self::same_conflict`].
     #[must_use]
     pub fn agrees(&self, other: &Self) -> bool {
         match (self, other) {

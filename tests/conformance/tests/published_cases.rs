@@ -108,7 +108,7 @@ fn published_cases_answer_as_in_opa() {
                 let case = &cases[position];
                 let (opa, ours) = (Verdict::of_judge(&answer), ours(case));
                 let entry = unclaimed.keys().find(|entry| covers(entry, &case.name));
-                let agreed = ours.agrees(&opa) && ours.tells_alike(&opa) != Some(false);
+                let agreed = ours.agrees(&opa) && ours.same_conflict(&opa) != Some(false);
                 match (entry, agreed) {
                     (None, true) => claimed += 1,
                     (None, false) => {

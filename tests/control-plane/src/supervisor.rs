@@ -3,7 +3,7 @@
 //! A static is never dropped, a SIGKILLed test drops nothing, and `PR_SET_PDEATHSIG` needs `unsafe`. So
 //! each child starts as `sh`, which leaves a watcher behind and then becomes the program (same pid): the
 //! watcher reads a pipe whose other end only this process holds, and when that end closes, for whatever
-//! reason, kills the process group. The group's id cannot be given to a stranger while the watcher is in
+//! reason, kills the process group. The group's id is not used for another process while the watcher is in
 //! the group, so the kill never hits another process. It knows nothing of what the program is.
 
 use std::ffi::OsStr;

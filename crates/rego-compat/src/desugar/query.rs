@@ -1,6 +1,6 @@
 //! An ad-hoc query as a rule of its own: each solution of its body gives the values of its expressions and variables.
 //!
-//! What an expression's value is, and when a false one still counts, is `rewriteQueryToCaptureValue` of OPA's `rego`
+//! The values of expressions, and which false ones count, follow `rewriteQueryToCaptureValue` of OPA's `rego`
 //! package. The rule is in no package; nothing can refer to it.
 
 use std::collections::BTreeMap;

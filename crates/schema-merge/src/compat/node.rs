@@ -142,7 +142,7 @@ impl Compare {
         let keys =
             |node: &Node<'_>| node.list(LIST_MAP_KEYS).iter().map(Value::to_string).collect::<BTreeSet<_>>();
         if now == "map" && before == now && keys(old) != keys(new) {
-            self.push(at, "list-map-keys", Impact::Possible, "the keys that tell items apart are other ones");
+            self.push(at, "list-map-keys", Impact::Possible, "the keys of list items changed");
         }
     }
 

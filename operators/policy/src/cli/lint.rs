@@ -1,6 +1,6 @@
 //! `webtroller lint`: templates and constraints as reviewed by an expert.
 //!
-//! What is wrong outright is refused by every other command; these are policies that are accepted, and probably do
+//! Errors are refused by every other command; these are policies that are accepted, and probably do
 //! something else than their author thinks, or cost more than they have to.
 
 mod fix;

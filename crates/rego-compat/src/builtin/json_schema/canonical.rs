@@ -1,6 +1,6 @@
 //! Values as text, equal ones equally: numbers as Go writes the nearest binary float.
 //!
-//! What `const` and `enum` compare, and print. Numbers that differ beyond a float's precision are one here, as in the
+//! `const` and `enum` compare and print these. Numbers that differ beyond a float's precision are one here, as in the
 //! library.
 
 use go_compat::strconv;
