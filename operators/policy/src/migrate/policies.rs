@@ -11,6 +11,7 @@ use constraint_framework::policyset::{Compiler, PolicySet, PolicySetBuilder};
 use constraint_framework::review::{Document, EnforcementPoint};
 use constraint_framework::target::{AdmissionTarget, KindFilter, KindRead};
 use kube::core::GroupVersion;
+use rego_compat::DISABLED_BUILTINS;
 use serde_json::Value;
 
 use crate::budget::unhurried;
@@ -18,9 +19,6 @@ use crate::enforce;
 
 use super::Entry;
 use super::diagnostic::{Diagnostic, Rule};
-
-/// The functions that reach outside of a policy.
-const OUTSIDE: [&str; 3] = ["http.send", "net.lookup_ip_addr", "opa.runtime"];
 
 /// The policies that can be used here.
 #[derive(Debug)]
@@ -165,7 +163,7 @@ const fn ignored(error: &IngestError) -> Result<&(), &IngestError> {
 }
 
 fn rule_of(error: &str, code: &str) -> Rule {
-    match OUTSIDE.iter().any(|function| error.contains(function)) {
+    match DISABLED_BUILTINS.iter().any(|function| error.contains(function)) {
         true => Rule::TemplateReachesOutside,
         false if error.contains("external_data") && code.contains("external_data") => Rule::Provider,
         false => Rule::TemplateRefused,

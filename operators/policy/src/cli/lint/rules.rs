@@ -38,8 +38,8 @@ pub(super) const RULES: &[(&str, &str)] = &[
     ("no-description", "The template does not say what it is for."),
 ];
 
-/// Functions whose value depends on more than their arguments.
-const UNSTEADY: [&str; 4] = ["time.now_ns", "rand.intn", "uuid.rfc4122", "http.send"];
+/// Functions whose value depends on the time, on chance or on the network.
+const UNSTEADY: [&str; 5] = ["time.now_ns", "rand.intn", "uuid.rfc4122", "http.send", "io.jwt.decode_verify"];
 
 /// A manifest, and where its fields are.
 struct Reviewed<'a> {
@@ -142,7 +142,7 @@ fn of_deletion(manifest: &Reviewed<'_>, rego: Option<&RegoSource>, cel: Option<&
         return Vec::new();
     }
     let mut messages = Vec::new();
-    let cel = cel.map(Value::to_string);
+    let cel = cel.map(expressions);
     if cel.is_some_and(|cel| !cel.contains("anyObject") && !cel.contains("oldObject")) {
         messages.push("the template asks for DELETE, where object is null in CEL: use variables.anyObject, or oldObject");
     }
@@ -167,6 +167,21 @@ fn code_of(rego: &RegoSource) -> impl Iterator<Item = &str> {
     lines.map(|line| line.split('#').next().unwrap_or_default())
 }
 
+/// The expressions of a template in CEL, without its messages, one in a line.
+fn expressions(source: &Value) -> String {
+    match source {
+        Value::Object(fields) => {
+            let text = |(name, value): (&String, &Value)| match value {
+                Value::String(text) if name.ends_with("xpression") => text.clone(),
+                value => expressions(value),
+            };
+            fields.iter().map(text).collect::<Vec<_>>().join("\n")
+        }
+        Value::Array(items) => items.iter().map(expressions).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}
+
 /// Parameters are looked for by name in the text of the code: one that is read by a computed name counts as read.
 fn of_parameters(
     manifest: &Reviewed<'_>,
@@ -178,7 +193,7 @@ fn of_parameters(
         "{}\n{}\n{}",
         rego.map(|rego| rego.rego.as_str()).unwrap_or_default(),
         rego.map(|rego| rego.libs.join("\n")).unwrap_or_default(),
-        cel.map(Value::to_string).unwrap_or_default()
+        cel.map(expressions).unwrap_or_default()
     );
     let read = names(&code, r"(?:input\.parameters|variables\.params)\.([A-Za-z_][A-Za-z0-9_]*)");
     let Some(schema) = template.parameter_schema() else {

@@ -136,6 +136,11 @@ fn cel_on_delete_needs_the_old_object() {
     assert_eq!(rules(&cel, CONSTRAINT), Vec::<String>::new());
     let deletes = cel.replace("[CREATE]", "[CREATE, DELETE]");
     assert_eq!(rules(&deletes, CONSTRAINT), ["delete-without-object"]);
+    // A message reads no object.
+    let says = deletes.replace("message: m", "message: oldObject");
+    assert_eq!(rules(&says, CONSTRAINT), ["delete-without-object"]);
+    let knows = deletes.replace("'object.spec", "'object == null || oldObject == null || object.spec");
+    assert_eq!(rules(&knows, CONSTRAINT), Vec::<String>::new());
 }
 
 const OLD: &str = r#"# Two templates, the first one in the fields of the target.
