@@ -20,7 +20,7 @@ use super::kubernetes::{field, type_name};
 use super::library;
 use super::node::{Call as CallNode, Node};
 use super::overload::overloads;
-use super::parser::parse;
+use super::parser::{RESERVED, parse};
 use super::syntax::{Expr, ExprKind, Select};
 use super::types::{Fields, Mapping, Type};
 
@@ -40,7 +40,7 @@ impl Environment {
 }
 
 fn compile(source: &str, environment: &Environment) -> Result<Expression, Issues> {
-    let expr = parse(source)?;
+    let expr = parse(source, environment.has_quoted_names())?;
     let mut checker = Checker {
         environment,
         mapping: Mapping::default(),
@@ -129,6 +129,7 @@ impl Checker<'_> {
             ExprKind::Select(select) => self.select(expr, select),
             ExprKind::List(elements) => self.list(elements),
             ExprKind::Map(entries) => self.map(entries),
+            ExprKind::Message(message) => self.message(expr.at, message),
             ExprKind::Call(call) => self.call(expr, call),
         }
     }
@@ -205,8 +206,8 @@ impl Checker<'_> {
             return (Node::Constant(Value::Type(name)), Type::Type);
         }
         let (operand, of) = self.check(&select.operand);
-        let (result, is_optional) = self.field(expr.at, &of, &select.field);
-        let field = select.field.clone();
+        let field = self.property(&of, &select.field);
+        let (result, is_optional) = self.field(expr.at, &of, &field);
         if select.optional {
             let result = if is_optional { result } else { Type::optional(result) };
             return (Node::SelectOptional { operand: Box::new(operand), field }, result);
@@ -214,10 +215,24 @@ impl Checker<'_> {
         (Node::select(operand, field), result)
     }
 
-    /// `variables.name`, where `variables` is not a name of a macro.
+    /// The name of the property that a field means: a reserved word may be written for `__word__`, if that is declared
+    /// (`recognizeKeywordAsFieldName` in `k8s.io/apiserver/pkg/cel/types.go`).
+    fn property(&self, operand: &Type, field: &str) -> String {
+        if RESERVED.contains(&field)
+            && let Type::Struct(fields) = self.mapping.resolve(operand).unwrapped().0
+        {
+            let property = format!("__{field}__");
+            if fields.get(&property).is_some() {
+                return property;
+            }
+        }
+        field.to_owned()
+    }
+
+    /// `variables.name`, where `variables` is not a name of a macro. Rules of a schema have none.
     fn variable(&mut self, at: usize, select: &Select) -> Option<Checked> {
         let is_variables = matches!(&select.operand.kind, ExprKind::Name(name) if name == "variables");
-        if !is_variables || self.local("variables").is_some() {
+        if !is_variables || self.environment.root().is_some() || self.local("variables").is_some() {
             return None;
         }
         let Some((position, variable)) = self.environment.variable(&select.field) else {

@@ -21,6 +21,9 @@ pub struct Environment {
     hints: Vec<(String, String)>,
     /// The declaration of `self`, when costs are estimated.
     root: Option<TypeDeclaration>,
+    /// Names of fields may stand in `` ` ``.
+    has_quoted_names: bool,
+    has_patch_types: bool,
 }
 
 /// A variable supplied by the caller at evaluation time.
@@ -65,7 +68,15 @@ impl Default for Environment {
     fn default() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id, given: Vec::new(), variables: Vec::new(), hints: Vec::new(), root: None }
+        Self {
+            id,
+            given: Vec::new(),
+            variables: Vec::new(),
+            hints: Vec::new(),
+            root: None,
+            has_quoted_names: true,
+            has_patch_types: false,
+        }
     }
 }
 
@@ -77,7 +88,23 @@ impl Environment {
         let of = declaration.type_of().clone();
         let old = if optional_old_self { Type::optional(of.clone()) } else { of.clone() };
         let environment = Self::default().with("self", of).with("oldSelf", old);
-        Self { root: Some(declaration.clone()), ..environment }
+        Self { root: Some(declaration.clone()), ..environment }.without_quoted_names()
+    }
+
+    /// Refuses names of fields in `` ` ``: the version of cel-go in the API server 1.36 does, the one in Gatekeeper takes them.
+    #[must_use]
+    pub const fn without_quoted_names(mut self) -> Self {
+        self.has_quoted_names = false;
+        self
+    }
+
+    /// Adds what the expressions of mutations have: the types `Object`, those of its fields (`Object.spec`) and `JSONPatch`,
+    /// and the function `jsonpatch.escapeKey`. Their values are maps, and fields of `Object` may have any name: those of a kind
+    /// are in the schemas of a cluster.
+    #[must_use]
+    pub const fn with_patch_types(mut self) -> Self {
+        self.has_patch_types = true;
+        self
     }
 
     /// Adds a name whose value is given at evaluation.
@@ -142,6 +169,14 @@ impl Environment {
 
     pub(crate) fn variables(&self) -> &[Variable] {
         &self.variables
+    }
+
+    pub(crate) const fn has_quoted_names(&self) -> bool {
+        self.has_quoted_names
+    }
+
+    pub(crate) const fn has_patch_types(&self) -> bool {
+        self.has_patch_types
     }
 
     pub(crate) const fn root(&self) -> Option<&TypeDeclaration> {

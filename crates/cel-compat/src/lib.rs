@@ -34,6 +34,7 @@
 //! | [`Environment`], [`Type`] | the names that expressions may use, and their types |
 //! | [`TypeDeclaration`] | the type of a value of a structural schema, and the most that it can hold |
 //! | [`Expression`] | a compiled expression: its type, and the API server's estimate of its cost |
+//! | [`references()`] | the values that an expression refers to, for explanations |
 //! | [`Issues`] | everything that is wrong with an expression, printed as by cel-go |
 //! | [`Evaluation`], [`Bindings`] | one evaluation of any number of expressions, and the values of their names |
 //! | [`Value`], [`Key`], [`Map`], [`OpaqueValue`] | values, which JSON can be converted to |
@@ -59,6 +60,7 @@ mod node;
 mod operator;
 mod overload;
 mod parser;
+mod references;
 mod syntax;
 mod token;
 mod types;
@@ -70,6 +72,7 @@ pub use error::EvalError;
 pub use eval::{Bindings, Evaluation};
 pub use eval_budget::{Budget, Limit};
 pub use issue::{Issue, Issues};
+pub use references::references;
 pub use types::Type;
 pub use value::{Key, Map, OpaqueValue, Value};
 

@@ -3,6 +3,7 @@
 //! Nesting is bounded, so that neither this parser nor anything that walks its result can exhaust the stack. What
 //! names mean, and which calls are macros, is the checker's business.
 
+mod elements;
 mod forms;
 mod tokens;
 
@@ -13,7 +14,7 @@ use super::syntax::{Call, Expr, ExprKind, Select};
 use super::token::{Lexeme, Token, tokens};
 
 pub(crate) use self::forms::{Form, bound, form};
-use self::tokens::{ARGUMENT, ELEMENT, ENTRY, INDEX, OPERAND};
+use self::tokens::{END, INDEX, OPERAND};
 
 /// Longest expression, in characters; cel-go's bound.
 const LONGEST: usize = 100_000;
@@ -44,12 +45,12 @@ pub(crate) const RESERVED: [&str; 17] = [
     "while",
 ];
 
-/// Parses one expression.
+/// Parses one expression. Names of fields may stand in `` ` `` where `has_quoted_names`.
 ///
 /// # Errors
 /// The first syntax error, behind which the meaning of the rest is a guess; and the names and literals before it that
 /// are not allowed.
-pub(super) fn parse(source: &str) -> Result<Expr, Issues> {
+pub(super) fn parse(source: &str, has_quoted_names: bool) -> Result<Expr, Issues> {
     let size = source.chars().count();
     if size > LONGEST {
         let limit = format!("size: {size}, limit {LONGEST}");
@@ -57,7 +58,7 @@ pub(super) fn parse(source: &str) -> Result<Expr, Issues> {
         return Err(Issues::new(source, vec![issue]));
     }
     let (lexemes, issues) = tokens(source);
-    let mut parser = Parser { source, lexemes, next: 0, depth: 0, issues };
+    let mut parser = Parser { source, lexemes, next: 0, depth: 0, behind: &[END], has_quoted_names, issues };
     let parsed = parser.expression().and_then(|expr| parser.expect_end().map(|()| expr));
     match parsed {
         Ok(expr) if parser.issues.is_empty() => Ok(expr),
@@ -74,6 +75,9 @@ struct Parser<'s> {
     lexemes: Vec<Lexeme>,
     next: usize,
     depth: usize,
+    /// The signs that may stand behind the expression that is parsed.
+    behind: &'static [&'static str],
+    has_quoted_names: bool,
     /// Errors that let the rest be parsed.
     issues: Vec<Issue>,
 }
@@ -123,13 +127,35 @@ impl Parser<'_> {
         if self.depth > MOST_BRACKETS { Err(too_deep()) } else { Ok(()) }
     }
 
+    /// Parses a part behind which one of `signs` has to stand.
+    fn before<T>(
+        &mut self,
+        signs: &'static [&'static str],
+        part: impl Fn(&mut Self) -> Result<T, Issue>,
+    ) -> Result<T, Issue> {
+        let outside = std::mem::replace(&mut self.behind, signs);
+        let parsed = part(self);
+        self.behind = outside;
+        parsed
+    }
+
+    /// Skips a name in `` ` ``, which the API server's version of cel-go refuses after it has parsed it.
+    fn quoted_name(&mut self) {
+        if !self.has_quoted_names {
+            self.issues.push(Issue::new(self.at(), "unsupported syntax: '`'"));
+        }
+        self.bump();
+    }
+
     fn expression(&mut self) -> Result<Expr, Issue> {
         let outside = self.depth;
         self.descend()?;
         let condition = self.logical("||", "_||_", |parser| parser.logical("&&", "_&&_", Self::relation))?;
         let at = self.at();
         let expr = if self.take("?") {
-            let then = self.logical("||", "_||_", |parser| parser.logical("&&", "_&&_", Self::relation))?;
+            let then = self.before(&[":"], |parser| {
+                parser.logical("||", "_||_", |parser| parser.logical("&&", "_&&_", Self::relation))
+            })?;
             self.expect(":")?;
             let otherwise = self.expression()?;
             self.call(at, "_?_:_", vec![condition, then, otherwise])?
@@ -184,13 +210,16 @@ impl Parser<'_> {
     fn unary(&mut self) -> Result<Expr, Issue> {
         let at = self.at();
         for (sign, name) in [("!", "!_"), ("-", "-_")] {
-            let mut count = 0_usize;
-            while self.take(sign) {
+            let (mut count, mut last) = (0_usize, at);
+            while self.peek_sign() == Some(sign) {
+                last = self.at();
+                self.bump();
                 count = count.saturating_add(1);
             }
             if count == 0 {
                 continue;
             }
+            self.at_operand_of(sign, last)?;
             if sign == "-"
                 && count == 1
                 && let Some(number) = self.negative(at)
@@ -232,7 +261,7 @@ impl Parser<'_> {
             } else if self.take("[") {
                 let name = if self.take("?") { "_[?_]" } else { "_[_]" };
                 self.at_operand(if name == "_[_]" { INDEX } else { OPERAND })?;
-                let index = self.expression()?;
+                let index = self.before(&["]"], Self::expression)?;
                 self.expect("]")?;
                 operand = self.call(at, name, vec![operand, index])?;
             } else {
@@ -249,7 +278,7 @@ impl Parser<'_> {
                 self.bump();
                 let open = self.at();
                 if !optional && self.take("(") {
-                    let arguments = self.elements(")", ARGUMENT, |parser| parser.expression())?;
+                    let arguments = self.arguments()?;
                     let target = Some(Box::new(operand));
                     return self.called(open, Call { target, function: name, arguments });
                 }
@@ -257,7 +286,7 @@ impl Parser<'_> {
             }
             Some(Token::QuotedName(name)) => {
                 let name = name.clone();
-                self.bump();
+                self.quoted_name();
                 name
             }
             _ if optional => return Err(self.mismatched("{IDENTIFIER, ESC_IDENTIFIER}")),
@@ -267,7 +296,7 @@ impl Parser<'_> {
     }
 
     /// Nothing that begins at `from` goes on with the next token.
-    fn not_viable(&self, from: usize) -> Issue {
+    pub(super) fn not_viable(&self, from: usize) -> Issue {
         let end = self.lexemes.get(self.next).map_or(self.source.len(), |lexeme| lexeme.end);
         let text = self.source.get(from..end).unwrap_or_default();
         // cel-go rewords these.
@@ -286,16 +315,16 @@ impl Parser<'_> {
             Some(Token::SmallestInt) => Ok(self.bad_literal(at, "invalid int literal")),
             Some(Token::BadLiteral(message)) => Ok(self.bad_literal(at, message)),
             Some(Token::Sign("(")) => {
-                let inner = self.expression()?;
+                let inner = self.before(&[")"], Self::expression)?;
                 self.expect(")")?;
                 Ok(inner)
             }
             Some(Token::Sign("[")) => {
-                let elements = self.elements("]", ELEMENT, Self::element)?;
+                let elements = self.list()?;
                 self.built(at, ExprKind::List(elements))
             }
             Some(Token::Sign("{")) => {
-                let entries = self.elements("}", ENTRY, Self::entry)?;
+                let entries = self.map()?;
                 self.built(at, ExprKind::Map(entries))
             }
             // A leading dot means the outermost name; there is no other. Issues show it.
@@ -334,57 +363,11 @@ impl Parser<'_> {
             self.issues.push(Issue::new(at, format!("reserved identifier: {plain}")));
         }
         let open = self.at();
-        if !self.take("(") {
-            return Ok(Expr::new(at, ExprKind::Name(name)));
+        if self.take("(") {
+            let arguments = self.arguments()?;
+            return self.call(open, &name, arguments);
         }
-        let arguments = self.elements(")", ARGUMENT, |parser| parser.expression())?;
-        self.call(open, &name, arguments)
-    }
-
-    /// Elements between commas up to `close`; a comma may stand before `close`, but not alone in a call.
-    fn elements<T>(
-        &mut self,
-        close: &str,
-        first: &str,
-        element: impl Fn(&mut Self) -> Result<T, Issue>,
-    ) -> Result<Vec<T>, Issue> {
-        let mut elements = Vec::new();
-        let is_call = close == ")";
-        if !is_call && self.take(",") {
-            self.expect(close)?;
-            return Ok(elements);
-        }
-        if self.take(close) {
-            return Ok(elements);
-        }
-        if is_call || self.peek_sign() != Some("?") {
-            self.at_operand(first)?;
-        }
-        loop {
-            elements.push(element(self)?);
-            if self.take(close) {
-                return Ok(elements);
-            }
-            if !self.take(",") {
-                let wanted = if is_call { "')'".to_owned() } else { format!("{{'{close}', ','}}") };
-                return Err(self.mismatched(&wanted));
-            }
-            if !is_call && self.take(close) {
-                return Ok(elements);
-            }
-        }
-    }
-
-    fn element(&mut self) -> Result<(bool, Expr), Issue> {
-        let optional = self.take("?");
-        Ok((optional, self.expression()?))
-    }
-
-    fn entry(&mut self) -> Result<(bool, Expr, Expr), Issue> {
-        let optional = self.take("?");
-        let key = self.expression()?;
-        self.expect(":")?;
-        Ok((optional, key, self.expression()?))
+        if self.is_message() { self.message(name) } else { Ok(Expr::new(at, ExprKind::Name(name))) }
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) enum ExprKind {
     List(Vec<(bool, Expr)>),
     /// Entries; `true` marks `?key: value`.
     Map(Vec<(bool, Expr, Expr)>),
+    Message(Message),
 }
 
 /// `operand.field`, or `operand.?field`.
@@ -32,6 +33,22 @@ pub(super) struct Select {
     pub(super) operand: Expr,
     pub(super) field: String,
     pub(super) optional: bool,
+}
+
+/// `name{fields}`, as mutations have: `Object.spec{replicas: 1}`. It stands where its bracket does.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Message {
+    pub(super) name: String,
+    pub(super) fields: Vec<Field>,
+}
+
+/// `name: value`, or `?name: value`. It stands where its colon does.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Field {
+    pub(super) at: usize,
+    pub(super) optional: bool,
+    pub(super) name: String,
+    pub(super) value: Expr,
 }
 
 /// `function(arguments)`, or `target.function(arguments)`.
@@ -71,13 +88,14 @@ impl Expr {
 }
 
 impl ExprKind {
-    fn parts(&self) -> Box<dyn Iterator<Item = &Expr> + '_> {
+    pub(super) fn parts(&self) -> Box<dyn Iterator<Item = &Expr> + '_> {
         match self {
             Self::Literal(_) | Self::Name(_) => Box::new(std::iter::empty()),
             Self::Select(select) => Box::new(std::iter::once(&select.operand)),
             Self::Call(call) => Box::new(call.target.as_deref().into_iter().chain(&call.arguments)),
             Self::List(elements) => Box::new(elements.iter().map(|(_, element)| element)),
             Self::Map(entries) => Box::new(entries.iter().flat_map(|(_, key, value)| [key, value])),
+            Self::Message(message) => Box::new(message.fields.iter().map(|field| &field.value)),
         }
     }
 }

@@ -21,6 +21,7 @@ impl Checker<'_> {
             (_, Some(target)) => {
                 if let Some(qualified) = target.dotted().map(|prefix| format!("{prefix}.{}", call.function))
                     && is_known(&qualified)
+                    && (qualified != "jsonpatch.escapeKey" || self.environment.has_patch_types())
                 {
                     return self.function(expr, &qualified, None, &call.arguments);
                 }

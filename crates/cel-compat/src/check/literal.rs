@@ -1,10 +1,14 @@
-//! Literals of lists and maps, whose elements must be of one type.
+//! Literals of lists and maps, whose elements must be of one type, and of the messages of mutations.
 
 use super::super::issue::Issue;
 use super::super::node::Node;
-use super::super::syntax::Expr;
+use super::super::syntax::{Expr, Message};
 use super::super::types::{Type, is_as_general};
-use super::{Checked, Checker};
+use super::super::value::Value;
+use super::{Checked, Checker, undeclared};
+
+/// The fields of a `JSONPatch`.
+const PATCH: [&str; 4] = ["op", "path", "from", "value"];
 
 impl Checker<'_> {
     pub(super) fn list(&mut self, elements: &[(bool, Expr)]) -> Checked {
@@ -50,6 +54,32 @@ impl Checker<'_> {
         let key = key_type.unwrap_or_else(|| self.mapping.open());
         let value = value_type.unwrap_or_else(|| self.mapping.open());
         (Node::Map(nodes), Type::map(key, value))
+    }
+
+    /// A message, which is a map from the names of its fields. There are none but those of mutations.
+    pub(super) fn message(&mut self, at: usize, message: &Message) -> Checked {
+        let name = message.name.strip_prefix('.').unwrap_or(&message.name);
+        let is_patch = name == "JSONPatch";
+        if !self.environment.has_patch_types() {
+            return self.issue(at, undeclared(&message.name));
+        }
+        if !is_patch && name != "Object" && !name.starts_with("Object.") {
+            let known = "the types of mutations are Object, those of its fields (Object.spec), and JSONPatch";
+            return self.issue(at, format!("{}: {known}", undeclared(&message.name)));
+        }
+        let mut nodes = Vec::new();
+        for field in &message.fields {
+            if is_patch && !PATCH.contains(&field.name.as_str()) {
+                self.issue(
+                    field.at,
+                    format!("undefined field '{}': JSONPatch has {}", field.name, PATCH.join(", ")),
+                );
+            }
+            let (node, of) = self.check(&field.value);
+            self.unwrapped(field.value.at, field.optional, of);
+            nodes.push((field.optional, Node::Constant(Value::string(field.name.as_str())), node));
+        }
+        (Node::Map(nodes), Type::map(Type::String, Type::Dyn))
     }
 
     /// The type inside `?element`.

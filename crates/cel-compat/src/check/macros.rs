@@ -44,8 +44,9 @@ impl Checker<'_> {
             return Some((Node::Constant(true.into()), Type::Bool));
         }
         let (operand, of) = self.check(&select.operand);
-        self.field(at, &of, &select.field);
-        let node = Node::Has { operand: Box::new(operand), field: select.field.clone() };
+        let field = self.property(&of, &select.field);
+        self.field(at, &of, &field);
+        let node = Node::Has { operand: Box::new(operand), field };
         Some((node, Type::Bool))
     }
 

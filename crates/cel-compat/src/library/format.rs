@@ -126,18 +126,24 @@ fn formatting_error(clause: &str, of: &str) -> String {
     format!("error during formatting: {clause}, was given {of}")
 }
 
+fn bad_precision(reason: &str) -> EvalError {
+    EvalError::Failed(format!("could not parse formatting clause: error while parsing precision: {reason}"))
+}
+
 /// A verb, its decimals, and what follows it.
 fn verb(behind: &str) -> Result<(char, usize, &str), EvalError> {
     let mut rest = behind;
     let mut decimals = DECIMALS;
     if let Some(digits) = behind.strip_prefix('.') {
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let end = digits.find(|c: char| !c.is_ascii_digit());
+        let end = end.ok_or_else(|| bad_precision("could not find end of precision specifier"))?;
         let (number, tail) = digits.split_at_checked(end).unwrap_or((digits, ""));
-        decimals = number
-            .parse()
-            .ok()
-            .filter(|decimals| *decimals <= MOST_DECIMALS)
-            .ok_or_else(|| EvalError::failed("error while parsing precision"))?;
+        decimals = number.parse().ok().filter(|decimals| *decimals <= MOST_DECIMALS).ok_or_else(|| {
+            let reason = if number.is_empty() { "invalid syntax" } else { "value out of range" };
+            bad_precision(&format!(
+                "error while converting precision to integer: strconv.Atoi: parsing \"{number}\": {reason}"
+            ))
+        })?;
         rest = tail;
     }
     let verb = rest.chars().next().ok_or_else(|| EvalError::failed("unexpected end of string"))?;

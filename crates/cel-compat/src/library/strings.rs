@@ -21,6 +21,10 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("replace", replace),
     ("substring", substring),
     ("join", join),
+    // A key in the path of a JSON patch; expressions of mutations have it.
+    ("jsonpatch.escapeKey", |meter, arguments| {
+        change(meter, arguments, |key| key.replace('~', "~0").replace('/', "~1"))
+    }),
 ];
 
 fn test(meter: &Meter, arguments: &[Value], test: impl Fn(&str, &str) -> bool) -> Result<Value, EvalError> {

@@ -1,7 +1,15 @@
 //! The tokens that a parser reads, and what it reports where another one should stand.
 //!
-//! cel-go's parser is made with ANTLR. Where one token is too many, ANTLR reports it, skips it and goes on; so does this
-//! one. What else ANTLR does to go on is not followed: the first error is the same, later ones may be missing.
+//! cel-go's parser is made with ANTLR. Where one token is too many, or one is missing, ANTLR reports it and goes on without it,
+//! or as if it were there; so does this one:
+//!
+//! ```text
+//! (1 2)     extraneous input '2' expecting ')'     what stands behind the 2 is wanted
+//! [(1]      missing ')' at ']'                     what stands there may follow what is wanted
+//! (1 2 3)   mismatched input '2' expecting ')'     neither
+//! ```
+//!
+//! What else ANTLR does to go on is not followed: the first error is the same, later ones may be missing.
 
 use crate::issue::Issue;
 use crate::token::{Lexeme, Token};
@@ -18,6 +26,11 @@ pub(super) const ELEMENT: &str = "{'[', ']', '{', '(', '.', ',', '-', '!', '?', 
                        NUM_UINT, STRING, BYTES, IDENTIFIER}";
 pub(super) const ENTRY: &str = "{'[', '{', '}', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
                      NUM_UINT, STRING, BYTES, IDENTIFIER}";
+/// The end of the expression, as a sign.
+pub(super) const END: &str = "<EOF>";
+/// The tokens of a message behind its bracket, and those of a field behind a question mark.
+pub(super) const FIELD: &str = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}";
+pub(super) const FIELD_NAME: &str = "{IDENTIFIER, ESC_IDENTIFIER}";
 pub(super) const INDEX: &str = "{'[', '{', '(', '.', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, \
                      BYTES, IDENTIFIER}";
 
@@ -69,7 +82,7 @@ impl Parser<'_> {
         self.expect_or_skip("", "<EOF>", |token| token.is_none())
     }
 
-    /// Takes a sign; or, as ANTLR does, reports and skips the token that stands before it.
+    /// Takes a sign; or reports the token that stands before it, and skips it; or reports that it is missing.
     pub(super) fn expect_or_skip(
         &mut self,
         sign: &str,
@@ -80,13 +93,54 @@ impl Parser<'_> {
             return Ok(());
         }
         let behind = self.next.saturating_add(1);
-        if self.peek().is_none() || !is_wanted(self.lexemes.get(behind)) {
+        if self.peek().is_some() && is_wanted(self.lexemes.get(behind)) {
+            self.extraneous(wanted);
+            self.next = behind.saturating_add(1);
+            return Ok(());
+        }
+        if sign.is_empty() || !self.may_follow(sign) {
             return Err(self.mismatched(wanted));
         }
-        let message = format!("Syntax error: extraneous input '{}' expecting {wanted}", self.shown());
+        let message = format!("Syntax error: missing {wanted} at '{}'", self.shown());
         self.issues.push(Issue::new(self.at(), message));
-        self.next = behind.saturating_add(1);
         Ok(())
+    }
+
+    /// Returns true if the next token may stand behind a sign that is missing before it. The expression before it has taken all
+    /// that goes on with it.
+    fn may_follow(&self, sign: &str) -> bool {
+        match sign {
+            ":" => self.begins_operand(self.next),
+            _ => match self.peek() {
+                Some(Token::Sign(next)) => self.behind.contains(next),
+                Some(_) => false,
+                None => self.behind.contains(&END),
+            },
+        }
+    }
+
+    /// Reports the token that stands before a comma or `close`, and skips it.
+    pub(super) fn at_separator(&mut self, close: &str) -> Result<(), Issue> {
+        let separates = |position: usize| matches!(self.lexemes.get(position), Some(Lexeme { token: Token::Sign(next), .. }) if *next == close || *next == ",");
+        if separates(self.next) {
+            return Ok(());
+        }
+        let behind = self.next.saturating_add(1);
+        let wanted = format!("{{'{close}', ','}}");
+        if !separates(behind) {
+            return Err(self.mismatched(&wanted));
+        }
+        self.extraneous(&wanted);
+        self.next = behind;
+        Ok(())
+    }
+
+    fn extraneous(&mut self, wanted: &str) {
+        self.issues.push(self.unwanted(wanted));
+    }
+
+    fn unwanted(&self, wanted: &str) -> Issue {
+        Issue::new(self.at(), format!("Syntax error: extraneous input '{}' expecting {wanted}", self.shown()))
     }
 
     pub(super) fn mismatched(&self, wanted: &str) -> Issue {
@@ -102,17 +156,31 @@ impl Parser<'_> {
         }
     }
 
+    /// Refuses what is no operand behind a sign at `last`; ANTLR has other words here.
+    pub(super) fn at_operand_of(&self, sign: &str, last: usize) -> Result<(), Issue> {
+        if self.begins_operand(self.next) {
+            return Ok(());
+        }
+        if sign == "-" {
+            return Err(self.not_viable(last));
+        }
+        let is_behind = self.peek().is_some() && self.begins_operand(self.next.saturating_add(1));
+        if is_behind { Ok(()) } else { Err(self.unwanted(OPERAND)) }
+    }
+
     /// Reports a token that stands before an operand and is not part of it, and skips it, as ANTLR does.
     pub(super) fn at_operand(&mut self, wanted: &str) -> Result<(), Issue> {
         if self.begins_operand(self.next) {
             return Ok(());
         }
         let behind = self.next.saturating_add(1);
-        if self.peek().is_none() || !self.begins_operand(behind) {
+        // A call may end where its first argument may begin.
+        let ends_call = wanted == ARGUMENT
+            && matches!(self.lexemes.get(behind), Some(Lexeme { token: Token::Sign(")"), .. }));
+        if self.peek().is_none() || !(ends_call || self.begins_operand(behind)) {
             return Err(self.mismatched(wanted));
         }
-        let message = format!("Syntax error: extraneous input '{}' expecting {wanted}", self.shown());
-        self.issues.push(Issue::new(self.at(), message));
+        self.extraneous(wanted);
         self.next = behind;
         Ok(())
     }

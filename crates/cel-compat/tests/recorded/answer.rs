@@ -64,13 +64,21 @@ impl Answer {
         }
     }
 
+    /// The first error of a refusal, with its place.
+    #[must_use]
+    pub fn first_error(&self) -> Option<&str> {
+        let Self::Refused(reason) = self else { return None };
+        let first = reason.strip_prefix("ERROR: ")?;
+        Some(first.split("\nERROR: ").next().unwrap_or(first))
+    }
+
     /// Compiles and evaluates an expression on CREATE of `object`.
     #[must_use]
     pub fn ours(expression: &str, object: &Json) -> Self {
         let environment = environment();
         let compiled = match environment.compile(expression) {
             Ok(compiled) => compiled,
-            Err(issues) => return Self::Refused(issues.iter().map(|issue| issue.message.as_str()).collect()),
+            Err(issues) => return Self::Refused(issues.to_string()),
         };
         let values = values(object);
         let mut evaluation = Evaluation::new(&environment, &values, &Budget::default());

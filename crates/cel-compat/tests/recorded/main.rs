@@ -35,3 +35,21 @@ fn expressions_have_the_type_and_value_that_kubernetes_gives_them() {
     let values = rows.iter().filter(|row| row["answer"].get("value").is_some()).count();
     assert!(values * 3 > rows.len(), "{values} of {} rows have a value", rows.len());
 }
+
+#[test]
+fn the_first_error_has_the_words_and_the_place_of_cel_go() {
+    let recorded = include_str!("expressions.jsonl");
+    let mut differences = Vec::new();
+    for line in recorded.lines() {
+        let row: Json = serde_json::from_str(line).expect("a row");
+        let expression = row["expression"].as_str().expect("an expression");
+        let theirs = Answer::of_judge(&row["answer"]).expect("an answer");
+        let ours = Answer::ours(expression, &object());
+        if let Some(first) = theirs.first_error()
+            && ours.first_error() != Some(first)
+        {
+            differences.push(format!("{expression}\n    theirs: {first}\n    ours:   {ours:?}"));
+        }
+    }
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}

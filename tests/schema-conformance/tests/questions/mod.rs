@@ -18,7 +18,7 @@ pub(crate) fn schema(r: &mut Random) -> Option<(Value, bool)> {
 }
 
 /// Rules about the schema [`ruled`](crate::verdict::ruled).
-pub(crate) const RULES: [(&str, Verdict); 62] = [
+pub(crate) const RULES: [(&str, Verdict); 75] = [
     // Syntax.
     ("true", Accepted),
     ("self.size <", Refused),
@@ -49,11 +49,27 @@ pub(crate) const RULES: [(&str, Verdict); 62] = [
     ("self.labels['a'] == 'x'", Accepted),
     ("self.odd__dash__name == 'x'", Accepted),
     ("self.__namespace__ == 'x'", Accepted),
+    // A reserved word means the property of that name.
+    ("self.namespace == 'x'", Accepted),
+    ("self.namespace == 3", Refused),
+    ("has(self.namespace)", Accepted),
+    ("self.?namespace.orValue('') == 'x'", Accepted),
+    // Its cost is estimated without the property's bound.
+    ("self.namespace.contains(self.namespace)", Refused),
+    ("self.while == 'x'", Refused),
+    ("has(self.while)", Refused),
+    // The server's version of cel-go knows names in backticks, and refuses them.
+    ("self.`name` == 'x'", Refused),
+    ("self.`odd-name` == 'x'", Refused),
+    ("has(self.`name`)", Refused),
+    ("Object{name: 'x'} == self", Refused),
+    ("Object.inner{?deep: 'x',}.deep == 'x'", Refused),
     ("self.open.anything == 'x'", Refused),
     ("self.port == 80 || self.port == 'http'", Accepted),
     ("self.metadata.name == 'x'", Refused),
     // Scope.
     ("nothing > 3", Refused),
+    ("variables.x", Refused),
     ("self.size > size", Refused),
     ("oldSelf.size == self.size", Accepted),
     ("object.spec.size > 3", Refused),

@@ -30,7 +30,7 @@ pub(crate) fn schema(r: &mut Random) -> Value {
     let value = text(r);
     let labels = json!({"type": "object", "additionalProperties": value});
     json!({"type": "object", "properties": {
-        "name": text(r), "other": text(r), "kind": {"type": "string", "enum": ["a", "bb", "ccc"]},
+        "name": text(r), "other": text(r), "kind": {"type": "string", "enum": ["a", "bb", "ccc"]}, "for": text(r),
         "size": {"type": "integer"}, "ratio": {"type": "number"}, "flag": {"type": "boolean"},
         "data": bounded(r, json!({"type": "string", "format": "byte"}), "maxLength", 60),
         "age": {"type": "string", "format": "duration"}, "since": {"type": "string", "format": "date-time"},
@@ -104,7 +104,7 @@ pub(crate) fn expression(
             13 => {
                 format!("{}.{}({}, {})", of(r, Text), "replace", r.pick(&["''", "'ab'", "'a'"]), of(r, Text))
             }
-            _ => format!("self.?{}.orValue({})", r.pick(&["name", "other"]), of(r, Text)),
+            _ => format!("self.?{}.orValue({})", r.pick(&["name", "other", "for"]), of(r, Text)),
         },
         Bytes => format!("bytes({})", of(r, Text)),
         Texts => list(r, depth, bound),
@@ -166,6 +166,7 @@ fn condition(r: &mut Random, depth: usize, bound: &mut Vec<(String, Kind)>) -> S
         ),
         12 => (*r.pick(&[
             "has(self.name)",
+            "has(self.for)",
             "quantity(self.name) == quantity(self.other)",
             "ip(self.name) == ip(self.other)",
             "cidr(self.name).containsIP(self.other)",
@@ -284,7 +285,7 @@ fn leaf(r: &mut Random, kind: Kind, bound: &[(String, Kind)]) -> String {
     let leaves: &[&str] = match kind {
         Bool => &["self.flag", "true", "has(self.list)"],
         Int => &["self.size", "3", "-1", "0"],
-        Text => &["self.name", "self.other", "self.kind", "'abc'", "''", "self.things[0].id"],
+        Text => &["self.name", "self.other", "self.kind", "self.for", "'abc'", "''", "self.things[0].id"],
         Bytes => &["self.data", "b'abc'"],
         Texts => &["self.list", "['a', 'bb']", "self.things[0].tags"],
         Numbers => &["self.numbers", "[1, 2, 3]"],
