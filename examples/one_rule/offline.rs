@@ -51,7 +51,7 @@ impl Offline {
         kyverno::put(&mut builder, &policy).map_err(|error| anyhow!("ClusterPolicy: {error}"))?;
         let native = manifests::one(manifests::ADMISSION_POLICY)?;
         let source = json!({"validations": native.pointer("/spec/validations"), "failurePolicy": "Fail"});
-        let native = ValidatingPolicyDriver.compile(&source);
+        let native = ValidatingPolicyDriver::default().compile(&source);
         let native = native.map_err(|errors| anyhow!("ValidatingAdmissionPolicy: {errors:?}"))?;
         Ok(Self { policies: builder.build(), native })
     }

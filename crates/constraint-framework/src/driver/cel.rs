@@ -21,10 +21,17 @@ use super::{BodyTrace, Budget, Case, CompileError, CompileErrors, CompiledPolicy
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CelDriver;
 
-/// The driver of ValidatingAdmissionPolicies: as [`CelDriver`], with the API server's name `params` for the parameters. The
+/// The driver of ValidatingAdmissionPolicies: as [`CelDriver`], with the names that the API server gives to expressions. The
 /// source has the fields `validations`, `variables`, `matchConditions` and `failurePolicy` of its spec.
+///
+/// The fields are those of `OptionalVariableDeclarations` in `k8s.io/apiserver/pkg/admission/plugin/cel`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ValidatingPolicyDriver;
+pub struct ValidatingPolicyDriver {
+    /// The policy has a `paramKind`, so that expressions may use `params`.
+    pub has_params: bool,
+    /// Expressions may use the types of mutations: `Object` and those of its fields, and `JSONPatch`.
+    pub has_patch_types: bool,
+}
 
 impl Driver for CelDriver {
     fn engine(&self) -> &str {
@@ -51,7 +58,7 @@ impl Driver for ValidatingPolicyDriver {
     }
 
     fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
-        Ok(Arc::new(compile(source, native_environment())?))
+        Ok(Arc::new(compile(source, native_environment(*self))?))
     }
 
     fn explain(
@@ -60,7 +67,7 @@ impl Driver for ValidatingPolicyDriver {
         case: &Case<'_>,
         budget: &Budget,
     ) -> Result<Vec<BodyTrace>, CompileErrors> {
-        Ok(compile(source, native_environment())?.traces(case, budget))
+        Ok(compile(source, native_environment(*self))?.traces(case, budget))
     }
 }
 
@@ -105,8 +112,14 @@ fn common_environment() -> Environment {
 }
 
 /// Returns the names that the API server gives to a ValidatingAdmissionPolicy.
-fn native_environment() -> Environment {
-    common_environment().with("params", Type::Dyn)
+fn native_environment(driver: ValidatingPolicyDriver) -> Environment {
+    let environment = common_environment().without_quoted_names();
+    let environment = if driver.has_params {
+        environment.with("params", Type::Dyn)
+    } else {
+        environment.with_hint("params", "the policy has no paramKind")
+    };
+    if driver.has_patch_types { environment.with_patch_types() } else { environment }
 }
 
 /// Returns the names that Gatekeeper gives to every expression, and advice about those it does not.

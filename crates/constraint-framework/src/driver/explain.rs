@@ -74,72 +74,9 @@ pub(super) fn shown(value: &str) -> String {
     }
 }
 
-/// Returns the references in an expression: `input.review.object` in `count(input.review.object.x) > 1`.
-///
-/// A name and the names behind its dots, without those that are called. What stands in quotes is not a reference.
-pub(super) fn references(text: &str, roots: &[&str]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let mut rest = text;
-    let mut previous = ' ';
-    while let Some(first) = rest.chars().next() {
-        if ['"', '\'', '`'].contains(&first) {
-            rest = behind_quotes(rest, first);
-        } else if is_name(first) && !is_name(previous) && previous != '.' {
-            let end = rest.find(|letter| !is_name(letter) && letter != '.').unwrap_or(rest.len());
-            let (chain, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
-            let called = behind.trim_start().starts_with('(');
-            let chain = if called { chain.rsplit_once('.').map_or("", |(of, _)| of) } else { chain };
-            let chain = chain.trim_end_matches('.');
-            let root = chain.split('.').next().unwrap_or_default();
-            if roots.contains(&root) && !found.iter().any(|known| known == chain) {
-                found.push(chain.to_owned());
-            }
-            rest = behind;
-        } else {
-            rest = rest.get(first.len_utf8()..).unwrap_or_default();
-        }
-        previous = if is_name(first) { ' ' } else { first };
-    }
-    found
-}
-
-fn is_name(letter: char) -> bool {
-    letter == '_' || letter.is_ascii_alphanumeric()
-}
-
-fn behind_quotes(text: &str, quote: char) -> &str {
-    let mut letters = text.chars();
-    letters.next();
-    while let Some(letter) = letters.next() {
-        if letter == '\\' {
-            letters.next();
-        } else if letter == quote {
-            break;
-        }
-    }
-    letters.as_str()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn references_are_names_with_dots_outside_of_quotes() {
-        let roots = ["input", "object", "x"];
-        for (text, expected) in [
-            (
-                "count(input.review.object.x) > input.parameters.max",
-                &["input.review.object.x", "input.parameters.max"][..],
-            ),
-            ("object.spec.names.all(n, n.startsWith('object.y'))", &["object.spec.names"]),
-            ("x == \"input.a\"; x", &["x"]),
-            ("other.input.a", &[]),
-            ("input.a[x].b", &["input.a", "x"]),
-        ] {
-            assert_eq!(references(text, &roots), expected, "{text}");
-        }
-    }
 
     #[test]
     fn long_values_are_cut_between_characters() {

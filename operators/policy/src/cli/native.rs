@@ -6,7 +6,7 @@
 //! MutatingAdmissionPolicies are checked, and not applied.
 
 mod explain;
-mod literal;
+mod expressions;
 mod matching;
 mod mutating;
 mod params;
@@ -207,12 +207,28 @@ fn program(policy: &Value) -> Result<Arc<dyn CompiledPolicy>, String> {
     if !source.contains_key("validations") && spec.contains_key("auditAnnotations") {
         return Err("/spec/auditAnnotations: a policy without validations judges nothing here".to_owned());
     }
-    ValidatingPolicyDriver.compile(&Value::Object(source)).map_err(|errors| {
-        let own = |error: &constraint_framework::driver::CompileError| {
-            format!("/spec{}: {}", error.location.strip_prefix("source").unwrap_or_default(), error.message)
-        };
-        errors.iter().map(own).collect::<Vec<_>>().join("; ")
-    })
+    let compiled = driver(policy).compile(&Value::Object(source));
+    let mut errors: Vec<_> = compiled.as_ref().err().into_iter().flatten().map(expressions::placed).collect();
+    errors.extend(expressions::check(policy, driver(policy), &annotations(policy)));
+    match compiled {
+        Ok(program) if errors.is_empty() => Ok(program),
+        _ => Err(errors.join("; ")),
+    }
+}
+
+/// The expressions of audit annotations, which have no effect here, each with its place.
+fn annotations(policy: &Value) -> Vec<(String, &str)> {
+    let annotations = policy.pointer("/spec/auditAnnotations").and_then(Value::as_array);
+    let expression = |(position, annotation)| {
+        (format!("/spec/auditAnnotations/{position}/valueExpression"), text(annotation, "/valueExpression"))
+    };
+    annotations.into_iter().flatten().enumerate().map(expression).collect()
+}
+
+/// The driver of a policy's expressions.
+fn driver(policy: &Value) -> ValidatingPolicyDriver {
+    let has_params = policy.pointer("/spec/paramKind").is_some_and(|kind| !kind.is_null());
+    ValidatingPolicyDriver { has_params, has_patch_types: false }
 }
 
 impl BoundPolicy {

@@ -2,7 +2,7 @@
 
 use cel_compat::{EvalError as CelError, Evaluation, Key, Value};
 
-use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
+use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, shown};
 use crate::driver::{Budget, Case};
 
 use super::program::{CelProgram, Condition};
@@ -61,7 +61,10 @@ impl CelProgram {
             };
             Some((reference, shown(&value)))
         };
-        let values = references(&condition.text, &ROOTS).into_iter().filter_map(value).collect();
+        let is_shown = |reference: &String| ROOTS.contains(&reference.split('.').next().unwrap_or_default());
+        // It is compiled already.
+        let references = cel_compat::references(&condition.text).unwrap_or_default();
+        let values = references.into_iter().filter(is_shown).filter_map(value).collect();
         ExpressionTrace { place: place.to_owned(), text: condition.text.clone(), outcome, values }
     }
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use rego_compat::{Module, NoExternals, Query, QueryScope, Range, Restrictions, Value as RegoValue};
 
-use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, references, shown};
+use crate::driver::explain::{BodyKind, BodyTrace, ExpressionOutcome, ExpressionTrace, shown};
 use crate::driver::{Budget, CompileErrors};
 
 use super::compile_errors;
@@ -229,4 +229,73 @@ fn slice(source: &str, range: Range) -> String {
         text.extend(content.chars().skip(start).take(end.saturating_sub(start)));
     }
     text
+}
+
+/// Returns the references in an expression: `input.review.object` in `count(input.review.object.x) > 1`.
+///
+/// A name and the names behind its dots, without those that are called. What stands in quotes is not a reference.
+fn references(text: &str, roots: &[&str]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut rest = text;
+    let mut previous = ' ';
+    while let Some(first) = rest.chars().next() {
+        if ['"', '`'].contains(&first) {
+            rest = behind_quotes(rest, first);
+        } else if is_name(first) && !is_name(previous) && previous != '.' {
+            let end = rest.find(|letter| !is_name(letter) && letter != '.').unwrap_or(rest.len());
+            let (chain, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            let called = behind.trim_start().starts_with('(');
+            let chain = if called { chain.rsplit_once('.').map_or("", |(of, _)| of) } else { chain };
+            let chain = chain.trim_end_matches('.');
+            let root = chain.split('.').next().unwrap_or_default();
+            if roots.contains(&root) && !found.iter().any(|known| known == chain) {
+                found.push(chain.to_owned());
+            }
+            rest = behind;
+        } else {
+            rest = rest.get(first.len_utf8()..).unwrap_or_default();
+        }
+        previous = if is_name(first) { ' ' } else { first };
+    }
+    found
+}
+
+fn is_name(letter: char) -> bool {
+    letter == '_' || letter.is_ascii_alphanumeric()
+}
+
+fn behind_quotes(text: &str, quote: char) -> &str {
+    let mut letters = text.chars();
+    letters.next();
+    while let Some(letter) = letters.next() {
+        // A raw string has no escapes.
+        if letter == '\\' && quote == '"' {
+            letters.next();
+        } else if letter == quote {
+            break;
+        }
+    }
+    letters.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_names_with_dots_outside_of_quotes() {
+        let roots = ["input", "object", "x"];
+        for (text, expected) in [
+            (
+                "count(input.review.object.x) > input.parameters.max",
+                &["input.review.object.x", "input.parameters.max"][..],
+            ),
+            (r"regex.match(`\`, input.a)", &["input.a"]),
+            ("x == \"input.a\"; x", &["x"]),
+            ("other.input.a", &[]),
+            ("input.a[x].b", &["input.a", "x"]),
+        ] {
+            assert_eq!(references(text, &roots), expected, "{text}");
+        }
+    }
 }

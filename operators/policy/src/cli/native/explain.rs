@@ -1,7 +1,7 @@
 //! Explains how a ValidatingAdmissionPolicy judges an object, expression by expression.
 
 use constraint_framework::api::ConstraintRef;
-use constraint_framework::driver::{Case, Driver, ValidatingPolicyDriver};
+use constraint_framework::driver::{Case, Driver};
 use constraint_framework::inventory::Inventory;
 use constraint_framework::policyset::{Explanation, MatchStep};
 use constraint_framework::review::{Document, Json, Review};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::matching::Plurals;
 use super::params::Params;
-use super::{BoundPolicy, KIND, NativePolicies, creation_of, is_native_kind, source};
+use super::{BoundPolicy, KIND, NativePolicies, creation_of, driver, is_native_kind, source};
 use crate::budget::unhurried;
 use crate::cli::snippet::locate;
 
@@ -88,7 +88,8 @@ impl BoundPolicy {
         let (source, inventory) = (Value::Object(source(&self.written.0.object)), Inventory::default());
         let case = Case { review, parameters, inventory: &inventory };
         // It is compiled already.
-        found.bodies = ValidatingPolicyDriver.explain(&source, &case, &unhurried()).unwrap_or_default();
+        found.bodies =
+            driver(&self.written.0.object).explain(&source, &case, &unhurried()).unwrap_or_default();
         found
     }
 

@@ -3,17 +3,12 @@
 //! Of the expressions of mutations, everything is checked but the types of the fields that they write: those come from the
 //! schemas of a cluster.
 
-use std::sync::Arc;
-
-use constraint_framework::driver::{CompileError, Driver, ValidatingPolicyDriver};
+use constraint_framework::driver::{Driver, ValidatingPolicyDriver};
 use serde_json::{Value, json};
 
-use super::literal::as_map;
 use super::matching::MatchResources;
+use super::{driver, expressions};
 use crate::cli::manifest::text;
-
-/// The name under which the expression of a mutation is compiled.
-const MUTATION: &str = "mutation_";
 
 /// Everything for which the API server would refuse a policy, but for what is wrong with any policy.
 pub(super) fn check(policy: &Value) -> Vec<String> {
@@ -64,38 +59,16 @@ fn expression(mutation: &Value) -> Result<(&'static str, &str), String> {
     Ok((field, expression))
 }
 
-/// Compiles variables, match conditions and, as further variables, the expressions of mutations.
+/// Compiles variables and match conditions, and the expressions of mutations, which have further types.
 fn check_expressions(policy: &Value, expressions: &[(String, &str)]) -> Vec<String> {
-    let mut errors = Vec::new();
     let list = |field: &str| policy.pointer(&format!("/spec/{field}")).and_then(Value::as_array).cloned();
-    let mut variables = list("variables").unwrap_or_default();
-    let own = variables.len();
-    let mut places = Vec::new();
-    for (position, (place, expression)) in expressions.iter().enumerate() {
-        match as_map(expression) {
-            Ok(text) => {
-                variables.push(json!({"name": format!("{MUTATION}{position}"), "expression": text}));
-                places.push(place.as_str());
-            }
-            Err(error) => errors.push(format!("{place}: {error}")),
-        }
-    }
     let source = json!({
-        "validations": [{"expression": "true"}], "variables": variables,
+        "validations": [{"expression": "true"}], "variables": list("variables").unwrap_or_default(),
         "matchConditions": list("matchConditions").unwrap_or_default(),
     });
-    let compiled: Result<Arc<_>, _> = ValidatingPolicyDriver.compile(&source);
-    let placed = |error: &CompileError| {
-        let location = error.location.strip_prefix("source").unwrap_or_default();
-        let behind = location.strip_prefix("/variables/");
-        let number = behind.and_then(|rest| rest.split('/').next()?.parse::<usize>().ok());
-        let place = number.and_then(|number| places.get(number.checked_sub(own)?));
-        match place {
-            // Columns are those of the text that was compiled, which is not the one that was written.
-            Some(place) => format!("{place}: {}", error.message),
-            None => format!("/spec{location}: {}", error.message),
-        }
-    };
-    errors.extend(compiled.err().iter().flatten().map(placed));
+    let compiled = driver(policy).compile(&source);
+    let mut errors: Vec<_> = compiled.as_ref().err().into_iter().flatten().map(expressions::placed).collect();
+    let of_mutations = ValidatingPolicyDriver { has_patch_types: true, ..driver(policy) };
+    errors.extend(expressions::check(policy, of_mutations, expressions));
     errors
 }

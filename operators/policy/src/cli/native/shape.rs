@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use constraint_framework::api::FieldError;
 use serde_json::Value;
 
-use super::literal::refers_to;
 use crate::api_version::group_version;
 use crate::cli::manifest::text;
 
@@ -42,9 +41,6 @@ pub(super) fn of_policy(policy: &Value, own: &[&str]) -> Vec<FieldError> {
         ("mutations", &["patchType", "applyConfiguration", "jsonPatch"]),
     ] {
         errors.list(policy, list, fields);
-    }
-    if !is_set(policy, "/spec/paramKind") {
-        errors.without_params(policy, "/spec");
     }
     errors.0
 }
@@ -133,23 +129,6 @@ impl Errors {
             {
                 self.required(policy, &format!("{item}/{required}"));
             }
-        }
-    }
-
-    /// Without a `paramKind` no expression has `params`.
-    fn without_params(&mut self, policy: &Value, pointer: &str) {
-        match policy.pointer(pointer) {
-            Some(Value::Object(fields)) => {
-                fields.keys().for_each(|field| self.without_params(policy, &format!("{pointer}/{field}")));
-            }
-            Some(Value::Array(items)) => {
-                (0..items.len())
-                    .for_each(|position| self.without_params(policy, &format!("{pointer}/{position}")));
-            }
-            Some(Value::String(text)) if pointer.ends_with("xpression") && refers_to(text, "params") => {
-                self.add(pointer, "undeclared reference to 'params': the policy has no paramKind");
-            }
-            _ => {}
         }
     }
 

@@ -166,6 +166,21 @@ fn what_keeps_a_policy_from_judging_is_named() {
             "v9 is not a version",
         ),
         ("name: few, param", "param", "must have a name or a selector, and not both"),
+        (
+            "paramKind: {apiVersion: rules.example.com/v1, kind: Limit}\n  ",
+            "",
+            "/spec/validations/0/expression:1:23: undeclared reference to 'params' (in container ''): the policy has no paramKind",
+        ),
+        (
+            "object.spec.replicas}",
+            "object.spec.`replicas`}",
+            "/spec/variables/0/expression:1:13: unsupported syntax: '`'",
+        ),
+        (
+            "  validations:",
+            "  auditAnnotations: [{key: k, valueExpression: 'objekt.kind'}]\n  validations:",
+            "/spec/auditAnnotations/0/valueExpression:1:1: undeclared reference to 'objekt'",
+        ),
     ] {
         let error = assembled(&POLICY.replace(from, to)).unwrap_err();
         assert!(error.contains(expected), "{error}");
@@ -221,12 +236,31 @@ fn mutating_policies_are_checked_and_said_to_have_no_effect() {
             "patchType: ApplyConfiguration",
             "/spec/mutations/1/jsonPatch: must not be set",
         ),
-        ("variables.few ?", "variables.fw ?", "/spec/mutations/0/applyConfiguration/expression: "),
-        ("op: 'add'", "op: 'add' +", "/spec/mutations/1/jsonPatch/expression: "),
+        (
+            "variables.few ?",
+            "variables.fw ?",
+            "/spec/mutations/0/applyConfiguration/expression:1:45: undefined field 'fw'",
+        ),
+        ("op: 'add'", "op: 'add' +", "/spec/mutations/1/jsonPatch/expression:1:23: "),
         (
             "JSONPatch{op",
             "Patch{op",
-            "/spec/mutations/1/jsonPatch/expression: undeclared reference to 'Patch'",
+            "/spec/mutations/1/jsonPatch/expression:1:7: undeclared reference to 'Patch'",
+        ),
+        (
+            "{op: 'add', ",
+            "{operation: 'add', ",
+            "/spec/mutations/1/jsonPatch/expression:1:21: undefined field 'operation'",
+        ),
+        (
+            "has(object.spec)",
+            "'Object{} == null'",
+            "/spec/matchConditions/0/expression:1:7: undeclared reference to 'Object'",
+        ),
+        (
+            "variables.few ?",
+            "params.few ?",
+            "expression:1:36: undeclared reference to 'params' (in container ''): the policy has no paramKind",
         ),
         ("has(object.spec)", "objekt.spec", "/spec/matchConditions/0/expression"),
         ("matchConstraints:", "other:", "/spec/matchConstraints: is missing"),
@@ -235,4 +269,37 @@ fn mutating_policies_are_checked_and_said_to_have_no_effect() {
         let refused = assembled(&MUTATING.replace(from, to)).unwrap_err();
         assert!(refused.contains(expected) && refused.starts_with("x:2: "), "{to}: {refused}");
     }
+}
+
+#[test]
+fn the_name_params_may_be_bound_by_a_macro() {
+    let policy = POLICY
+        .replace("paramKind: {apiVersion: rules.example.com/v1, kind: Limit}\n  ", "")
+        .replace("paramRef: {name: few, parameterNotFoundAction: Deny}", "")
+        .replace(
+            "variables.replicas <= params.max",
+            r"'[1].all(params, params > 0) && r''\'' + '' params '' != '''''",
+        )
+        .replace("string(params.max)", "'3'");
+    assert_eq!(found(&format!("{policy}{OBJECTS}")), []);
+}
+
+/// Texts, comments and names of macros hold no types, no brackets and no `params`.
+#[test]
+fn expressions_are_read_by_the_grammar() {
+    for expression in [
+        r"Object{metadata: Object.metadata{annotations: {'a': r'\'}}}",
+        "Object{metadata: Object . metadata{labels: {'a': 'b'}}}",
+        ".Object{metadata: Object.metadata{labels: {'a': 'b'}}}",
+        "Object{metadata // of the object\n: Object.metadata{labels: {'a': '}'}}}",
+        "Object{?spec: has(object.spec) ? optional.of(Object.spec{}) : optional.none()}",
+    ] {
+        let written = "Object{spec: Object.spec{replicas: variables.few ? 2 : 3, paused: false}}";
+        let policy = MUTATING.replace(&format!("\"{written}\""), &json!(expression).to_string());
+        assert!(policy != MUTATING && assembled(&format!("{policy}{OBJECTS}")).is_ok(), "{expression}");
+    }
+    let patch = MUTATING.replace("jsonpatch.escapeKey('a/b')", "jsonpatch . escapeKey('a/b')");
+    assert!(patch != MUTATING && assembled(&format!("{patch}{OBJECTS}")).is_ok());
+    let number = MUTATING.replace("jsonpatch.escapeKey('a/b')", "jsonpatch.escapeKey(1)");
+    assert!(assembled(&number).unwrap_err().contains("no matching overload"));
 }

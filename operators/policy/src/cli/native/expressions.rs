@@ -1,0 +1,43 @@
+//! The expressions of a policy that decide nothing here, and are checked all the same: those of mutations and of audit
+//! annotations.
+
+use constraint_framework::driver::{CompileError, Driver, ValidatingPolicyDriver};
+use serde_json::{Value, json};
+
+/// The name under which such an expression is compiled, as a variable behind those of the policy.
+const NAME: &str = "expression_";
+
+/// Compiles expressions, each with its place, and returns what is wrong with them; what is wrong with the variables of the
+/// policy is not repeated.
+pub(super) fn check(
+    policy: &Value,
+    driver: ValidatingPolicyDriver,
+    expressions: &[(String, &str)],
+) -> Vec<String> {
+    if expressions.is_empty() {
+        return Vec::new();
+    }
+    let mut variables =
+        policy.pointer("/spec/variables").and_then(Value::as_array).cloned().unwrap_or_default();
+    let own = variables.len();
+    let variable = |(position, (_, expression)): (usize, &(String, &str))| json!({"name": format!("{NAME}{position}"), "expression": expression});
+    variables.extend(expressions.iter().enumerate().map(variable));
+    let compiled = driver.compile(&json!({"validations": [{"expression": "true"}], "variables": variables}));
+    let own_error = |error: &CompileError| {
+        let behind = error.location.strip_prefix("source/variables/")?;
+        let (number, rest) = behind.split_once('/')?;
+        let (place, _) = expressions.get(number.parse::<usize>().ok()?.checked_sub(own)?)?;
+        let position = rest.strip_prefix("expression").unwrap_or_default();
+        Some(format!("{place}{position}: {}", error.message))
+    };
+    compiled
+        .err()
+        .into_iter()
+        .flat_map(|errors| errors.iter().filter_map(own_error).collect::<Vec<_>>())
+        .collect()
+}
+
+/// An error with its place in the policy.
+pub(super) fn placed(error: &CompileError) -> String {
+    format!("/spec{}: {}", error.location.strip_prefix("source").unwrap_or_default(), error.message)
+}
