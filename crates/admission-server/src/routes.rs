@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::answer::{Answer, json_answer, overloaded, refusal};
 use crate::body::{Body, BodyError};
 use crate::handler::AdmissionHandler;
+use crate::health::{ReadinessCheck, ReadinessError};
 use crate::request::AdmissionRequest;
 use crate::response::AdmissionResponse;
 use crate::server::Routes;
@@ -24,12 +25,10 @@ const LONGEST: Duration = Duration::from_secs(30);
 const RESERVE: u32 = 6;
 const MOST_RESERVE: Duration = Duration::from_millis(500);
 
-type Readiness = dyn Fn() -> Result<(), String> + Send + Sync;
-
 /// Routes from paths to handlers.
 pub struct AdmissionRoutes {
     handlers: BTreeMap<String, Arc<dyn AdmissionHandler>>,
-    readiness: Box<Readiness>,
+    readiness: Box<ReadinessCheck>,
     timeout: Duration,
 }
 
@@ -64,9 +63,12 @@ impl AdmissionRoutes {
         self
     }
 
-    /// Answers 503 with the reason while `readiness` returns one. It is called for each request and must not block.
+    /// Answers 503 with what is missing while `readiness` returns an error. It is called for each request and must not block.
     #[must_use]
-    pub fn with_readiness(self, readiness: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+    pub fn with_readiness(
+        self,
+        readiness: impl Fn() -> Result<(), ReadinessError> + Send + Sync + 'static,
+    ) -> Self {
         Self { readiness: Box::new(readiness), ..self }
     }
 
@@ -93,7 +95,7 @@ impl AdmissionRoutes {
                 "send Content-Type: application/json".to_owned(),
             ));
         }
-        (self.readiness)().map_err(|reason| (StatusCode::SERVICE_UNAVAILABLE, reason))?;
+        (self.readiness)().map_err(|missing| (StatusCode::SERVICE_UNAVAILABLE, missing.to_string()))?;
         let deadline = arrival.checked_add(time_to_answer(request.uri().query(), self.timeout));
         let deadline = deadline.unwrap_or(arrival);
         let body = request.into_body().read().await;

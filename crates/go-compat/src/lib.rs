@@ -31,6 +31,7 @@
 #[cfg(feature = "base64")]
 pub mod base64;
 pub mod duration;
+mod error;
 #[cfg(feature = "fmt")]
 pub mod fmt;
 pub mod json;
@@ -49,6 +50,8 @@ pub mod url;
 pub mod utf8;
 #[cfg(feature = "yaml")]
 pub mod yaml;
+
+pub use error::GoError;
 
 /// The examples of the README, compiled and run as tests.
 #[cfg(doctest)]

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::error::GoError;
+
 /// A network: its family as written, its first address as 128 bits (IPv4 in the IPv4-mapped range), and the
 /// length of its prefix in its own family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +82,8 @@ impl Cidr {
     ///
     /// # Errors
     /// `net.ParseCIDR` refuses the string; in its words.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let invalid = || format!("invalid CIDR address: {text}");
+    pub fn parse(text: &str) -> Result<Self, GoError> {
+        let invalid = || GoError(format!("invalid CIDR address: {text}"));
         let (address, length) = text.split_once('/').ok_or_else(invalid)?;
         let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
         let prefix: u32 = length.parse().ok().filter(|_| digits).ok_or_else(invalid)?;

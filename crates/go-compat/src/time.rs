@@ -14,6 +14,8 @@ pub use layout::known as known_layout;
 #[cfg(feature = "zones")]
 pub use zone::Zone;
 
+use crate::error::GoError;
+
 use format::Formatter;
 
 /// `time.RFC3339`.
@@ -38,8 +40,8 @@ impl Time {
     ///
     /// # Errors
     /// The string does not have the layout, or there is no such time; in words close to Go's.
-    pub fn parse(layout: &str, text: &str) -> Result<Self, String> {
-        parse::parse(layout, text)
+    pub fn parse(layout: &str, text: &str) -> Result<Self, GoError> {
+        parse::parse(layout, text).map_err(GoError)
     }
 
     /// Formats as `Time.Format` does. The zone's name stands where the layout has `MST`; its offset, where the name is empty.

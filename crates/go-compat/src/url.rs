@@ -4,6 +4,7 @@ mod escape;
 
 use std::net::IpAddr;
 
+use crate::error::GoError;
 use crate::strconv::quote;
 use crate::utf8::lossy;
 
@@ -42,7 +43,7 @@ impl Url {
     ///
     /// # Errors
     /// Go refuses the string; in Go's words: `parse "%zz": invalid URL escape "%zz"`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, GoError> {
         let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut url = Self::before_fragment(rest, false).map_err(|reason| refused(rest, &reason))?;
         url.fragment = unescaped(fragment, Part::Fragment).map_err(|reason| refused(text, &reason))?;
@@ -54,7 +55,7 @@ impl Url {
     ///
     /// # Errors
     /// Go refuses the string; in Go's words.
-    pub fn parse_request_uri(text: &str) -> Result<Self, String> {
+    pub fn parse_request_uri(text: &str) -> Result<Self, GoError> {
         Self::before_fragment(text, true).map_err(|reason| refused(text, &reason))
     }
 
@@ -248,18 +249,18 @@ impl std::fmt::Display for Url {
 
 /// Parses as `url.ParseQuery` does, pair by pair: names and values in their order, or the reason why a pair is
 /// malformed, in Go's words. Go goes on behind a malformed pair, and returns the first reason beside the other pairs.
-pub fn parse_query(query: &str) -> impl Iterator<Item = Result<(String, String), String>> {
+pub fn parse_query(query: &str) -> impl Iterator<Item = Result<(String, String), GoError>> {
     query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         if pair.contains(';') {
-            return Err("invalid semicolon separator in query".to_owned());
+            return Err(GoError("invalid semicolon separator in query".to_owned()));
         }
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         Ok((query_unescape(name)?, query_unescape(value)?))
     })
 }
 
-fn refused(text: &str, reason: &str) -> String {
-    format!("parse {}: {reason}", quote(text))
+fn refused(text: &str, reason: &str) -> GoError {
+    GoError(format!("parse {}: {reason}", quote(text)))
 }
 
 /// Checks a reference that neither begins with a slash nor has a scheme.
@@ -410,10 +411,13 @@ mod tests {
             ("http://a b/", r#"parse "http://a b/": invalid character " " in host name"#),
             ("#%2", r##"parse "#%2": invalid URL escape "%2""##),
         ] {
-            assert_eq!(Url::parse(text).unwrap_err(), reason);
+            assert_eq!(Url::parse(text).unwrap_err().to_string(), reason);
         }
-        assert_eq!(Url::parse_request_uri("").unwrap_err(), r#"parse "": empty url"#);
-        assert_eq!(Url::parse_request_uri("a").unwrap_err(), r#"parse "a": invalid URI for request"#);
+        assert_eq!(Url::parse_request_uri("").unwrap_err().to_string(), r#"parse "": empty url"#);
+        assert_eq!(
+            Url::parse_request_uri("a").unwrap_err().to_string(),
+            r#"parse "a": invalid URI for request"#
+        );
     }
 
     #[test]
@@ -421,7 +425,10 @@ mod tests {
         assert_eq!(query_escape("a b&é"), "a+b%26%C3%A9");
         assert_eq!(query_unescape("a+b%26%C3%A9").unwrap(), "a b&é");
         let url = Url::parse("http://x/?a=1&b;c=2&a=%zz&d").unwrap();
-        assert_eq!(parse_query("a=%zz&b;c").next(), Some(Err(r#"invalid URL escape "%zz""#.to_owned())));
+        assert_eq!(
+            parse_query("a=%zz&b;c").next(),
+            Some(Err(GoError(r#"invalid URL escape "%zz""#.to_owned())))
+        );
         assert_eq!(url.query(), [("a".to_owned(), "1".to_owned()), ("d".to_owned(), String::new())]);
     }
 }

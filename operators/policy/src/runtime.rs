@@ -221,11 +221,11 @@ fn admission_routes(
     exempt: ExemptNamespaces,
     is_ready: impl Fn() -> bool + Send + Sync + 'static,
 ) -> AdmissionRoutes {
-    let not_ready = || "not ready: the policies that existed at start are still being read".to_owned();
+    let not_ready = "not ready: the policies that existed at start are still being read";
     AdmissionRoutes::new()
         .with_handler("/v1/admit", webhook)
         .with_handler("/v1/admitlabel", LabelGuard(exempt))
-        .with_readiness(move || is_ready().then_some(()).ok_or_else(not_ready))
+        .with_readiness(move || is_ready().then_some(()).ok_or_else(|| vec![not_ready.to_owned()].into()))
         .with_timeout(ADMISSION_TIMEOUT)
 }
 

@@ -68,7 +68,7 @@ async fn what_is_not_a_review_is_refused_with_its_reason() {
 
 #[tokio::test]
 async fn nothing_is_judged_before_readiness() {
-    let routes = routes().with_readiness(|| Err("not ready: reading policies".to_owned()));
+    let routes = routes().with_readiness(|| Err(vec!["not ready: reading policies".to_owned()].into()));
     let running = start_with(Limits::default(), Default::default(), routes).await;
     let (status, body) = running.client().await.ask("/validate", &review("u", "good")).await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use go_compat::GoError;
 use go_compat::url::Url;
 use go_compat::utf8;
 
@@ -76,7 +77,7 @@ fn read(meter: &Meter, arguments: &[Value]) -> Result<Read, EvalError> {
 
 /// Reads a URL twice, as Kubernetes does: as that of a request, which says whether it is one, and then with its
 /// fragment, which a request does not have.
-fn parse(raw: &str) -> Result<Url, String> {
+fn parse(raw: &str) -> Result<Url, GoError> {
     Url::parse_request_uri(raw)?;
     Url::parse(raw)
 }

@@ -3,6 +3,8 @@
 use chrono::{DateTime, Offset, TimeZone, Utc};
 use chrono_tz::{OffsetName, Tz};
 
+use crate::error::GoError;
+
 use super::calendar::{Civil, Date};
 
 /// The database's rules are written out up to here; later years repeat earlier ones that are as long, and begin on
@@ -24,11 +26,11 @@ impl Zone {
     ///
     /// # Errors
     /// The database has no such zone; in the words of `time.LoadLocation`.
-    pub fn named(name: &str) -> Result<Self, String> {
+    pub fn named(name: &str) -> Result<Self, GoError> {
         match name {
             "" | "UTC" | "Local" => Ok(Self::UTC),
             name => {
-                let zone: Tz = name.parse().map_err(|_| format!("unknown time zone {name}"))?;
+                let zone: Tz = name.parse().map_err(|_| GoError(format!("unknown time zone {name}")))?;
                 Ok(Self(Some(zone)))
             }
         }
@@ -126,7 +128,7 @@ mod tests {
     fn names_are_those_of_the_database() {
         assert_eq!(Zone::named("Local").unwrap().abbreviation_at(0), "UTC");
         for name in ["europe/berlin", "utc", "Etc/Unknown", "Mars/Olympus"] {
-            assert_eq!(Zone::named(name).unwrap_err(), format!("unknown time zone {name}"));
+            assert_eq!(Zone::named(name).unwrap_err().to_string(), format!("unknown time zone {name}"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Percent signs: what each part of a URL escapes, and reads.
 
+use crate::error::GoError;
 use crate::strconv::quote;
 use crate::utf8::lossy;
 
@@ -86,8 +87,8 @@ pub fn query_escape(text: &str) -> String {
 ///
 /// # Errors
 /// A percent sign without two hexadecimal digits behind it; in Go's words.
-pub fn query_unescape(text: &str) -> Result<String, String> {
-    unescaped(text, Part::Query).map(|bytes| lossy(&bytes))
+pub fn query_unescape(text: &str) -> Result<String, GoError> {
+    unescaped(text, Part::Query).map(|bytes| lossy(&bytes)).map_err(GoError)
 }
 
 /// A part with what does not stand for itself escaped.

@@ -14,6 +14,8 @@ mod node;
 mod pool;
 mod validate;
 
+use go_compat::GoError;
+
 use crate::builtin::json::to_json;
 use crate::error::EvalError;
 use crate::meter::Meter;
@@ -33,6 +35,12 @@ enum Error {
 impl From<EvalError> for Error {
     fn from(limit: EvalError) -> Self {
         Self::Limit(limit)
+    }
+}
+
+impl From<GoError> for Error {
+    fn from(error: GoError) -> Self {
+        Self::Schema(error.into())
     }
 }
 

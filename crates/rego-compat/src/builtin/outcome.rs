@@ -1,5 +1,7 @@
 //! Results of functions that are not interrupted.
 
+use go_compat::GoError;
+
 use crate::value::Value;
 
 /// The outcome of a builtin.
@@ -25,8 +27,8 @@ pub(crate) enum CallError {
 }
 
 /// Converts the errors of `go-compat`; their messages are not kept.
-impl From<String> for CallError {
-    fn from(_: String) -> Self {
+impl From<GoError> for CallError {
+    fn from(_: GoError) -> Self {
         Self::Failed
     }
 }
