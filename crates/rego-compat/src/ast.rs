@@ -122,6 +122,39 @@ pub(crate) struct Literal {
     pub(crate) at: Pos,
 }
 
+/// `left = right` or `left := right`.
+pub(crate) struct Equation<'t> {
+    pub(crate) left: &'t Term,
+    pub(crate) right: &'t Term,
+    pub(crate) assigned: bool,
+    /// The function it is written as a call of.
+    pub(crate) function: Option<&'static str>,
+}
+
+impl Literal {
+    /// Returns the sides of an equation. OPA's parser makes the calls `eq(left, right)` and `assign(left, right)` of its signs, so
+    /// they are the same to its compiler when an author writes them.
+    /// Source: OPA `ast/policy.go`, `Expr.IsEquality` and `Expr.IsAssignment`.
+    pub(crate) fn equation(&self) -> Option<Equation<'_>> {
+        match &self.kind {
+            LiteralKind::Unify(left, right) => {
+                Some(Equation { left, right, assigned: false, function: None })
+            }
+            LiteralKind::Assign(left, right) => {
+                Some(Equation { left, right, assigned: true, function: None })
+            }
+            LiteralKind::Term(Term { node: Node::Call(call), .. }) => {
+                let ([name], [left, right]) = (call.operator.as_slice(), call.args.as_slice()) else {
+                    return None;
+                };
+                let function = ["eq", "assign"].into_iter().find(|function| **function == **name)?;
+                Some(Equation { left, right, assigned: function == "assign", function: Some(function) })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The kinds of statements.
 #[derive(Clone, Debug)]
 pub(crate) enum LiteralKind {

@@ -14,6 +14,8 @@ mod query;
 mod scope;
 mod statement;
 mod term;
+#[cfg(test)]
+mod tests;
 mod with;
 
 use crate::annotation::Annotations;

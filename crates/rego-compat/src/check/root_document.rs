@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ast::{Literal, LiteralKind, Name, Node, Rule, Term};
+use crate::ast::{Equation, Literal, Name, Node, Rule, Term};
 use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::module::Module;
 use crate::walk::{Visit, walk_rule};
@@ -105,7 +105,7 @@ impl Visit for Shadows<'_> {
     fn term(&mut self, _: &Term) {}
 
     fn literal(&mut self, literal: &Literal) {
-        if let LiteralKind::Assign(left, _) = &literal.kind
+        if let Some(Equation { left, assigned: true, .. }) = literal.equation()
             && let Some(name) = root(left)
         {
             self.report(literal.at, "variables", name, "use a different variable name");

@@ -1,6 +1,6 @@
 //! Rules: arguments, keys and values around a body, `else` branches behind it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::annotation::Place;
 use crate::ast::{Body, HeadValue, Name, Node, Rule as Written, Term};
@@ -14,7 +14,7 @@ use crate::restrictions::Restrictions;
 
 use super::names::Placed;
 use super::order::{self, SlotSet};
-use super::scope::{Lowering, Origin, declarations};
+use super::scope::{Lowering, Origin};
 use super::term::unify;
 
 /// Lowers one rule; `None`, and a diagnostic, where the module has no such rule.
@@ -119,7 +119,8 @@ impl Lowering<'_> {
         checks: &[Statement],
         at: Pos,
     ) -> Definition {
-        self.announce(declarations(body));
+        let names = self.declarations(body);
+        self.announce(names);
         self.count(checks.len());
         let mut statements: Vec<Statement> = if self.is_full() { Vec::new() } else { checks.to_vec() };
         let bodiless = body.is_empty().then(|| written_value(&value, written)).flatten();
@@ -179,6 +180,14 @@ impl Lowering<'_> {
         unsafe_vars.dedup();
         let is_safe = |slot: &u32| unsafe_vars.iter().all(|(other, _)| other != slot);
         let safe: Vec<_> = given.iter().filter(is_safe).map(|slot| self.slot_name(slot)).collect();
+        // Source: OPA `ast/compile.go`, `safetyErrorSlice`.
+        let is_named = |(slot, _): &(u32, Pos)| &*self.slot_name(*slot) != "$";
+        if !unsafe_vars.iter().any(is_named) {
+            for at in unsafe_vars.iter().map(|(_, at)| *at).collect::<BTreeSet<_>>() {
+                let help = "compare with ==: eq has no value";
+                self.report(at, DiagnosticCode::UnsafeVar, "expression is unsafe", help);
+            }
+        }
         for (slot, at) in unsafe_vars {
             let name = self.slot_name(slot);
             if &*name != "$" {

@@ -15,7 +15,7 @@ use crate::walk::{Visit, walk_literal};
 
 use super::names;
 use super::order::{SlotSet, all_vars, visible_vars};
-use super::scope::{Lowering, declarations};
+use super::scope::Lowering;
 use super::statement::printing;
 use super::term::unify;
 use crate::diagnostic::Diagnostic;
@@ -59,7 +59,8 @@ fn lower(
 ) -> (Rule, Vec<Pos>, Vec<Name>) {
     let has_to_hold = body.len() > 1 || iterates(body, globals);
     let mut lowering = Lowering::new(module, globals, book, restrictions, diagnostics, Pos::default());
-    lowering.announce(declarations(body));
+    let declared = lowering.declarations(body);
+    lowering.announce(declared);
     let (mut statements, mut checks, mut values, mut places) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for literal in body {
@@ -95,7 +96,7 @@ impl Lowering<'_> {
             self.literal(literal, statements);
             return None;
         };
-        if literal.negated || printing(literal).is_some() {
+        if literal.negated || printing(literal).is_some() || self.equation(literal).is_some() {
             self.literal(literal, statements);
             return None;
         }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::value::Value;
 
 use crate::annotation::Place;
-use crate::ast::{Body, LiteralKind, Name, Node, Term};
+use crate::ast::{Body, Equation, Literal, LiteralKind, Name, Node, Term};
 use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::ir::{Rulebook, Slot};
 use crate::module::Module;
@@ -241,24 +241,38 @@ impl<'a> Lowering<'a> {
         }
         slot
     }
-}
 
-/// Returns the names a body declares with `:=` and `some`, not those of bodies inside it.
-pub(super) fn declarations(body: &Body) -> Vec<Name> {
-    let mut names = Vec::new();
-    for literal in body {
-        match &literal.kind {
-            LiteralKind::Assign(left, _) => pattern_names(left, &mut names),
-            LiteralKind::Some(declared) => names.extend(declared.iter().map(|(name, _)| name.clone())),
-            LiteralKind::SomeIn { key, value, .. } => {
-                for term in key.iter().chain([value]) {
-                    pattern_names(term, &mut names);
+    /// Returns the sides of an equation; a call is none where its name is something of the author's, or not allowed.
+    pub(super) fn equation<'t>(&self, literal: &'t Literal) -> Option<Equation<'t>> {
+        literal.equation().filter(|equation| {
+            equation.function.is_none_or(|name| {
+                !self.globals.contains_key(name)
+                    && self.declared(name).is_none()
+                    && !self.restrictions.disables(name)
+            })
+        })
+    }
+
+    /// Returns the names a body declares with `:=` and `some`, not those of bodies inside it.
+    pub(super) fn declarations(&self, body: &Body) -> Vec<Name> {
+        let mut names = Vec::new();
+        for literal in body {
+            match &literal.kind {
+                LiteralKind::Some(declared) => names.extend(declared.iter().map(|(name, _)| name.clone())),
+                LiteralKind::SomeIn { key, value, .. } => {
+                    for term in key.iter().chain([value]) {
+                        pattern_names(term, &mut names);
+                    }
+                }
+                _ => {
+                    if let Some(Equation { left, assigned: true, .. }) = self.equation(literal) {
+                        pattern_names(left, &mut names);
+                    }
                 }
             }
-            _ => {}
         }
+        names
     }
-    names
 }
 
 /// Adds the variables of a pattern: itself, elements of arrays, values of objects.

@@ -1,10 +1,10 @@
 //! Bodies: every literal becomes one statement and those that compute its parts.
 
-use crate::ast::{Body, Call, Every, Literal, LiteralKind, Name, Node, Operand as Side, Term};
+use crate::ast::{Body, Call, Equation, Every, Literal, LiteralKind, Name, Node, Operand as Side, Term};
 use crate::diagnostic::{DiagnosticCode, Pos};
 use crate::ir::{Action, Branch, Callee, Collect, CollectKind, Hook, Operand, Reference, Root, Statement};
 
-use super::scope::{Lowering, Origin, declarations, pattern_names};
+use super::scope::{Lowering, Origin, pattern_names};
 use super::term::unify;
 
 impl Lowering<'_> {
@@ -28,7 +28,8 @@ impl Lowering<'_> {
 
     /// Lowers a body in a scope of its own.
     pub(super) fn scoped_body(&mut self, body: &Body) -> Vec<Statement> {
-        self.push(declarations(body));
+        let names = self.declarations(body);
+        self.push(names);
         let statements = self.body(body);
         self.pop();
         statements
@@ -80,20 +81,12 @@ impl Lowering<'_> {
     }
 
     fn action(&mut self, literal: &Literal, before: &mut Vec<Statement>) -> Option<Action> {
+        if let Some(equation) = self.equation(literal) {
+            return Some(self.equated(&equation, literal, before));
+        }
         match &literal.kind {
             LiteralKind::Term(term) => Some(self.term_action(term, before)),
-            LiteralKind::Unify(left, right) => {
-                let left = self.term(left, before);
-                Some(Action::Unify { left, right: self.term(right, before), assigned: false })
-            }
-            LiteralKind::Assign(left, right) => {
-                if literal.negated {
-                    let message = "cannot assign vars inside negated expression";
-                    self.report(literal.at, DiagnosticCode::Compile, message, "assign in front of it");
-                }
-                let right = self.term(right, before);
-                Some(Action::Unify { left: self.target(left), right, assigned: true })
-            }
+            LiteralKind::Unify(..) | LiteralKind::Assign(..) => None,
             LiteralKind::Some(names) => {
                 for (name, at) in names {
                     self.declare(name, Origin::Declared, *at);
@@ -111,6 +104,19 @@ impl Lowering<'_> {
             LiteralKind::And(operands) => Some(Action::And(self.operands(operands, "and operand"))),
             LiteralKind::Or(operands) => Some(Action::Or(self.operands(operands, "or operand"))),
         }
+    }
+
+    fn equated(&mut self, equation: &Equation<'_>, literal: &Literal, before: &mut Vec<Statement>) -> Action {
+        if !equation.assigned {
+            let left = self.term(equation.left, before);
+            return Action::Unify { left, right: self.term(equation.right, before), assigned: false };
+        }
+        if literal.negated {
+            let message = "cannot assign vars inside negated expression";
+            self.report(literal.at, DiagnosticCode::Compile, message, "assign in front of it");
+        }
+        let right = self.term(equation.right, before);
+        Action::Unify { left: self.target(equation.left), right, assigned: true }
     }
 
     /// Lowers a term that is a statement. A call there has no output: its result has to hold.
@@ -222,7 +228,8 @@ impl Lowering<'_> {
             None => self.temporary(),
         };
         let value = self.every_name(&every.value);
-        self.announce(declarations(&every.body));
+        let names = self.declarations(&every.body);
+        self.announce(names);
         let body = self.body(&every.body);
         self.pop();
         Action::Every { key, value, domain: Operand::Var(slot), body }
@@ -247,7 +254,10 @@ impl Lowering<'_> {
         if explicit {
             return self.scoped_body(body);
         }
-        for literal in body.iter().filter(|literal| matches!(literal.kind, LiteralKind::Assign(..))) {
+        for literal in body {
+            if !self.equation(literal).is_some_and(|equation| equation.assigned) {
+                continue;
+            }
             let message = format!("cannot assign vars inside {place}");
             self.report(literal.at, DiagnosticCode::Compile, message, "write it in braces");
         }

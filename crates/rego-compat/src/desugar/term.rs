@@ -11,7 +11,7 @@ use crate::diagnostic::{DiagnosticCode, Pos};
 use crate::ir::{Action, Callee, Collect, CollectKind, Kind, Operand, Reference, Root, Statement};
 
 use super::names::rule_on;
-use super::scope::{Lowering, Meaning, declarations, text};
+use super::scope::{Lowering, Meaning, text};
 
 impl Lowering<'_> {
     /// Returns the operand for a term; what has to be computed first goes to `before`.
@@ -313,7 +313,8 @@ impl Lowering<'_> {
     }
 
     fn comprehension(&mut self, comprehension: &Comprehension, at: Pos) -> Collect {
-        self.push(declarations(&comprehension.body));
+        let names = self.declarations(&comprehension.body);
+        self.push(names);
         let mut body = self.body(&comprehension.body);
         let kind = match &comprehension.kind {
             ComprehensionKind::Array(head) => CollectKind::Array(self.collected(head, &mut body)),

@@ -94,3 +94,9 @@ fn a_query_runs_within_its_budget() {
     let ended = query.solve(&Value::Undefined, &Value::new_object(), &budget, &crate::NoExternals);
     assert!(matches!(ended, Err(EvalError::Budget(_))), "{ended:?}");
 }
+
+#[test]
+fn eq_written_as_a_call_binds_like_its_sign() {
+    assert_eq!(shown("eq(x, 1)"), ["true | x=1"]);
+    assert_eq!(shown("assign(x, 1)"), ["true | x=1"]);
+}

@@ -11,7 +11,7 @@
 //!
 //! Source: OPA's `outputVarsForExpr` and what it calls (`ast/compile.go`), and its `Unify` (`ast/unify.go`).
 
-use crate::ir::{Action, Operand, Reference, Root, Statement};
+use crate::ir::{Action, Callee, Operand, Reference, Root, Statement};
 
 use super::slots::SlotSet;
 use super::vars::all_vars;
@@ -35,6 +35,8 @@ pub(super) fn outputs(statement: &Statement, safe: &SlotSet) -> SlotSet {
         Action::Unify { left, right, assigned } => {
             unify_outputs(left, right, *assigned, safe, &mut made);
         }
+        // OPA's `eq` is `=`, which has no value: nothing gives one to the `y` of `y := eq(1, 1)`.
+        Action::Call { callee: Callee::Builtin(builtin), .. } if builtin.name == "eq" => {}
         Action::Call { args, output, .. } => {
             args.iter().for_each(|arg| reference_outputs(arg, safe, &mut made));
             // `plus(input.a[i], j, z)` gives `i` a value by looking it up, but needs `j`. Without `j` it cannot run at all,

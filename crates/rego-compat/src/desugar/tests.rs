@@ -1,0 +1,70 @@
+//! Modules and what their rule `p` is, or why it is refused; the expected values are those of OPA 1.22.
+
+use eval_budget::Budget;
+
+use crate::query::{Query, QueryScope};
+use crate::{Module, RegoVersion, Restrictions, Value};
+
+/// Returns the value of `p` as JSON text, `undefined`, or the messages of the errors.
+fn answer(rules: &str, version: RegoVersion) -> Result<String, Vec<String>> {
+    let module = Module::parse("t.rego", &format!("package t\n{rules}"), version).unwrap();
+    let query = Query::compile(&[module], "data.t.p", &QueryScope::default(), &Restrictions::default())
+        .map_err(|all| all.iter().map(|diagnostic| diagnostic.message.clone()).collect::<Vec<_>>())?;
+    let input = Value::from_json_str(r#"{"x": 7}"#).unwrap();
+    let found = query.solve(&input, &Value::new_object(), &Budget::default(), &crate::NoExternals).unwrap();
+    Ok(found
+        .first()
+        .and_then(|solution| solution.values.first())
+        .map_or_else(|| "undefined".to_owned(), |value| serde_json::to_string(value).unwrap()))
+}
+
+fn v1(rules: &str) -> String {
+    answer(rules, RegoVersion::V1).unwrap()
+}
+
+fn refusal(rules: &str) -> Vec<String> {
+    let mut messages = answer(rules, RegoVersion::V1).unwrap_err();
+    messages.dedup();
+    messages
+}
+
+#[test]
+fn eq_and_assign_written_as_calls_bind() {
+    for (rules, expected) in [
+        ("p := x if { eq(x, 1); x == 1 }", "1"),
+        ("p := x if { assign(x, 1); x == 1 }", "1"),
+        ("p := x if { eq([x, 1], [2, 1]); x == 2 }", "2"),
+        ("p := [x, y] if { assign([x, y], [1, 2]) }", "[1,2]"),
+        ("p := x if { x := y; eq(y, 3) }", "3"),
+        ("p := [x | eq(x, [1, 2][_])]", "[1,2]"),
+        ("p := x if { assign(x, input) with input as 5 }", "5"),
+        ("p if { not eq(1, 2) }", "true"),
+        ("p if { every x in [1] { eq(x, 1) } }", "true"),
+        ("eq(x, y) := 5\np := eq(1, 2)", "5"),
+        ("assign(x, y) := y\np := x if { x := 3; assign(x, 1) }", "3"),
+    ] {
+        assert_eq!(v1(rules), expected, "{rules}");
+    }
+    let v0 = |rules| answer(rules, RegoVersion::V0).unwrap();
+    assert_eq!(v0("p { eq(x, 1); x == 1 }"), "true");
+    assert_eq!(v0("p { assign(x, 1); x == 1 }"), "true");
+}
+
+#[test]
+fn eq_has_no_value_and_assign_assigns_like_its_sign() {
+    for rules in ["p := eq(1, 1)", "p := [eq(1, input)]", "p if eq(1, 2) == false", "p contains eq(1, 1)"] {
+        assert_eq!(refusal(rules), ["expression is unsafe"], "{rules}");
+    }
+    assert_eq!(refusal("p := y if { y := eq(1, 1); y }"), ["var y is unsafe"]);
+    assert_eq!(refusal("p if { eq(1, 1, z); z }"), ["var z is unsafe"]);
+    for (body, message) in [
+        ("x := 1; assign(x, 2)", "var x assigned above"),
+        ("assign(x, 1); x := 2", "var x assigned above"),
+        ("assign(x, x)", "var x referenced above"),
+        ("not assign(x, 2)", "cannot assign vars inside negated expression"),
+        ("assign(1, 2)", "cannot assign to number"),
+    ] {
+        let found = refusal(&format!("p if {{ {body} }}"));
+        assert!(found.iter().any(|found| found == message), "{body}: {found:?}");
+    }
+}
