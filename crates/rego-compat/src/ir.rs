@@ -188,6 +188,8 @@ pub(crate) struct Group {
     pub(crate) path: Vec<Name>,
     pub(crate) kind: Kind,
     pub(crate) rules: Vec<Rule>,
+    /// True where OPA's tree of rules has one here. Those of an object may all be deeper: `p[1] := 2` is one called `p[1]`.
+    pub(crate) is_whole: bool,
 }
 
 impl Group {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ast::{Head, HeadValue, Name, Rule, Term};
+use crate::ast::{Head, HeadValue, Name, Node as Part, Rule, Term};
 use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::ir::{Group, GroupId, Kind, Node, Rulebook};
 use crate::module::Module;
@@ -24,6 +24,7 @@ struct Candidate {
     path: Vec<Name>,
     fixed: usize,
     kind: Kind,
+    is_whole: bool,
 }
 
 /// Finds every rule, gives it its group, and reports heads that contradict one another.
@@ -83,7 +84,10 @@ fn candidate(module: &Module, index: usize, number: usize, rule: &Rule) -> Optio
     path.push(name);
     let fixed = head.path.iter().skip(1).map_while(Term::as_str).count().saturating_add(1);
     path.extend(head.path.iter().skip(1).map_while(Term::as_str).map(Name::from));
-    Some(Candidate { module: index, rule: number, path, fixed, kind: kind(head, fixed) })
+    // Source: OPA `ast/compile.go`, `NewRuleTree`: a rule is where the constant beginning of its reference leads.
+    let key = head.path.get(fixed).map(|key| &key.node);
+    let is_whole = !matches!(key, Some(Part::Scalar(_) | Part::Array(_) | Part::Set(_) | Part::Object(_)));
+    Some(Candidate { module: index, rule: number, path, fixed, kind: kind(head, fixed), is_whole })
 }
 
 fn kind(head: &Head, fixed: usize) -> Kind {
@@ -111,6 +115,7 @@ fn absorb(candidates: &mut [Candidate]) {
             candidate.fixed = candidate.fixed.saturating_sub(surplus);
             candidate.path.truncate(length);
             candidate.kind = Kind::Object;
+            candidate.is_whole = false;
         }
     }
 }
@@ -123,7 +128,11 @@ fn insert(book: &mut Rulebook, candidate: &Candidate) -> GroupId {
     let next = book.groups.len();
     let group = *node.group.get_or_insert(next);
     if group == next {
-        book.groups.push(Group { path: candidate.path.clone(), kind: candidate.kind, rules: Vec::new() });
+        let (path, kind) = (candidate.path.clone(), candidate.kind);
+        book.groups.push(Group { path, kind, rules: Vec::new(), is_whole: false });
+    }
+    if let Some(group) = book.groups.get_mut(group) {
+        group.is_whole |= candidate.is_whole;
     }
     group
 }

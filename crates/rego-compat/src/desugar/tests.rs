@@ -68,3 +68,32 @@ fn eq_has_no_value_and_assign_assigns_like_its_sign() {
         assert!(found.iter().any(|found| found == message), "{body}: {found:?}");
     }
 }
+
+#[test]
+fn a_part_of_what_rules_make_is_not_replaced() {
+    let partly = "with keyword cannot partially replace virtual document(s)";
+    for (rules, modifier) in [
+        ("q := {\"a\": 1}", "data.t.q.a as 5"),
+        ("q contains 1", "data.t.q.zz as 5"),
+        ("q(x) := 1", "data.t.q.zz as 5"),
+        ("default q := 1", "q.b.c as 5"),
+        ("q.a := 1", "q.a.b as 5"),
+        ("q[x] := 1 if some x in [\"a\"]\nq.b := 3", "q.b as 5"),
+        ("q.a[x].c := 1 if some x in [\"a\"]", "q.a.a.c as 5"),
+    ] {
+        assert_eq!(refusal(&format!("{rules}\np if {{ true with {modifier} }}")), [partly], "{rules}");
+    }
+    let v0 = answer("q[1] { true }\np { q[1] with data.t.q.zz as 5 }", RegoVersion::V0);
+    assert_eq!(v0.unwrap_err(), [partly]);
+    for (rules, modifier, expected) in [
+        ("q.a := 1\nq.b := 2", "q.a as 5", r#"{"a":5,"b":2}"#),
+        ("q.a := 1\nq.b := 2", "q as 5", "5"),
+        ("q.a := 1", "q.c as 5", r#"{"a":1,"c":5}"#),
+        ("q.a.b := 1", "q.a.c as 5", r#"{"a":{"b":1,"c":5}}"#),
+        ("q.a[x] := 1 if some x in [\"a\"]", "q.a as 5", r#"{"a":5}"#),
+        ("q := 1", "data.other.x as 5", "1"),
+    ] {
+        assert_eq!(v1(&format!("{rules}\np := x if {{ x := q with {modifier} }}")), expected, "{rules}");
+    }
+    assert!(answer("q[1] := 7\np if { q[1] with data.t.q[\"1\"] as 5 }", RegoVersion::V1).is_ok());
+}

@@ -3,9 +3,10 @@
 use crate::value::Value;
 
 use crate::ast::{Name, Node, Term, With};
-use crate::diagnostic::DiagnosticCode;
+use crate::diagnostic::{DiagnosticCode, Pos};
 use crate::ir::{Callee, Operand, Override, Statement, Target};
 
+use super::names::rule_on;
 use super::scope::Lowering;
 use super::term::unify;
 
@@ -106,14 +107,14 @@ impl Lowering<'_> {
         let text = |name: &Name| Value::from(&**name);
         match &**head {
             "input" => return Some(Target::Input(rest.iter().map(text).collect())),
-            "data" => return Some(self.data_target(&path)),
+            "data" => return self.data_target(&path, target.at),
             _ => {}
         }
         let mut resolved = self.globals.get(head).cloned().unwrap_or_else(|| vec![head.clone()]);
         resolved.extend(rest.iter().cloned());
         match resolved.first().map(|root| &**root) {
             Some("input") => Some(Target::Input(resolved.iter().skip(1).map(text).collect())),
-            Some("data") => Some(self.data_target(&resolved)),
+            Some("data") => self.data_target(&resolved, target.at),
             _ => match self.find_callee(&resolved) {
                 Callee::Unknown => {
                     let message = "with keyword target must reference existing input, data, or a function";
@@ -125,11 +126,20 @@ impl Lowering<'_> {
         }
     }
 
-    fn data_target(&self, path: &[Name]) -> Target {
-        match self.find_callee(path) {
+    /// Returns what a path into `data` replaces; a part of what a rule makes is refused.
+    /// Source: OPA `ast/compile.go`, `validateWith`.
+    fn data_target(&mut self, path: &[Name], at: Pos) -> Option<Target> {
+        let (_, around) = path.split_last()?;
+        let rule = rule_on(&self.book.tree, around.iter().skip(1).map(|name| &**name));
+        if rule.and_then(|(group, _)| self.book.groups.get(group)).is_some_and(|group| group.is_whole) {
+            let message = "with keyword cannot partially replace virtual document(s)";
+            self.report(at, DiagnosticCode::Compile, message, "replace all that the rule makes");
+            return None;
+        }
+        Some(match self.find_callee(path) {
             callee @ Callee::Function(group) if self.is_function(group) => Target::Call(callee),
             _ => Target::Data(path.iter().skip(1).cloned().collect()),
-        }
+        })
     }
 
     /// Returns a function named where a value could stand.
