@@ -42,6 +42,12 @@ fn a_function_stands_in_for_one_of_the_same_arguments() {
     assert_eq!(with("f as http.send"), not("unsafe: \"http.send\""));
     let replacing = |what: &str| [format!("with keyword replacing built-in function: {what}")];
     assert_eq!(with("f as walk"), replacing("\"walk\" cannot replace a function"));
+    assert_eq!(with("eq as 5"), replacing("replacement of \"eq\" invalid"));
+    assert_eq!(with("g as eq"), replacing("\"eq\" cannot replace a function"));
+    for name in ["member_2", "member_3", "template_string", "print", "test_case"] {
+        let message = format!("replacement of internal function \"internal.{name}\" invalid");
+        assert_eq!(with(&format!("internal.{name} as 5")), replacing(&message));
+    }
     for metadata in ["rego.metadata.rule", "rego.metadata.chain"] {
         assert_eq!(
             with(&format!("{metadata} as 1")),

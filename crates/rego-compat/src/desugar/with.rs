@@ -46,31 +46,34 @@ impl Lowering<'_> {
         Some(Override { target, value, function: None })
     }
 
-    /// Refuses to replace `walk` and `print`, which are more than functions of their arguments, and `rego.metadata.*`, whose calls
-    /// are replaced with constants.
+    /// Refuses to replace `walk` and `print`, which are more than functions of their arguments, `rego.metadata.*`, whose calls are
+    /// replaced with constants, and what signs are written for: `eq` and `internal.*`.
     /// Source: OPA `ast/compile.go`, `validateWithBuiltinTarget`.
     fn check_replaced(&mut self, replaced: Callee, written: &Term) {
         let Callee::Builtin(builtin) = replaced else { return };
         let reason = match builtin.name {
+            "eq" => "replacement of \"eq\" invalid".to_owned(),
+            name if name.starts_with("internal.") => {
+                format!("replacement of internal function \"{name}\" invalid")
+            }
             _ if builtin.is_relation() => "target must not be a relation".to_owned(),
             _ if builtin.is_variadic() => "target must not be a void function".to_owned(),
             name if builtin.is_planned() => format!("replacement of \"{name}\" invalid"),
             _ => return,
         };
+        self.refuse_replacing(&reason, written.at);
+    }
+
+    fn refuse_replacing(&mut self, reason: &str, at: Pos) {
         let message = format!("with keyword replacing built-in function: {reason}");
-        self.report(
-            written.at,
-            DiagnosticCode::Compile,
-            message,
-            "replace a function of your own that calls it",
-        );
+        self.report(at, DiagnosticCode::Compile, message, "replace a function of your own that calls it");
     }
 
     /// Refuses as a stand-in what the host refuses, what this build lacks, and what only the planner can replace.
     fn check_stand_in(&mut self, function: Callee, written: &Term) {
         let Callee::Builtin(builtin) = function else { return };
         self.check_presence(builtin, written.at);
-        if builtin.is_planned() {
+        if builtin.is_planned() || builtin.name == "eq" {
             // OPA evaluates `walk` in such a place, and fails with "unsupported built-in" for the others.
             let message = format!(
                 "with keyword replacing built-in function: \"{}\" cannot replace a function",
@@ -116,6 +119,15 @@ impl Lowering<'_> {
             Some("input") => Some(Target::Input(resolved.iter().skip(1).map(text).collect())),
             Some("data") => self.data_target(&resolved, target.at),
             _ => match self.find_callee(&resolved) {
+                // This compiler has no functions of these names.
+                Callee::Unknown
+                    if matches!(&*resolved.join("."), "internal.print" | "internal.test_case") =>
+                {
+                    let name = resolved.join(".");
+                    let reason = format!("replacement of internal function \"{name}\" invalid");
+                    self.refuse_replacing(&reason, target.at);
+                    None
+                }
                 Callee::Unknown => {
                     let message = "with keyword target must reference existing input, data, or a function";
                     self.report(target.at, DiagnosticCode::Type, message, "");
