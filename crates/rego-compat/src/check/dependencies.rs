@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::ast::Name;
+use crate::desugar::rule_on;
 use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::ir::{
     Action, Callee, Collect, CollectKind, GroupId, Node, Operand, Reference, Root, Rulebook, Statement,
@@ -97,8 +98,10 @@ impl Finder<'_> {
                 if let Some(callee) = with.function {
                     self.callee(callee);
                 }
-                if let Target::Call(callee) = with.target {
-                    self.callee(callee);
+                match &with.target {
+                    Target::Input(_) => {}
+                    Target::Data(path) => self.replaced(path),
+                    Target::Call(callee) => self.callee(*callee),
                 }
             }
         }
@@ -165,6 +168,17 @@ impl Finder<'_> {
         }
         let path: Vec<Part> = reference.path.iter().map(Part::of).collect();
         self.reachable(&self.book.tree, &path);
+    }
+
+    /// The rules at the target of a modifier and below it, which replaces what they make. A rule above a target is no use of its.
+    /// Source: OPA `ast/compile.go`, `walkRuleDependencies`: it visits targets like any other reference.
+    fn replaced(&mut self, path: &[Name]) {
+        if rule_on(&self.book.tree, path.iter().map(|name| &**name))
+            .is_none_or(|(_, taken)| taken == path.len())
+        {
+            let path: Vec<Part> = path.iter().cloned().map(Part::Name).collect();
+            self.reachable(&self.book.tree, &path);
+        }
     }
 
     /// Rules a path may lead to: a known component only to what has its name, any other to everything.

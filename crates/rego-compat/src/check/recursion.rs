@@ -200,6 +200,35 @@ mod tests {
     }
 
     #[test]
+    fn what_a_modifier_replaces_is_used() {
+        assert_eq!(
+            diagnostics("q = 1\np { data.t.q with data.t as {\"q\": 9} }"),
+            ["rule data.t.p is recursive: data.t.p -> data.t.p"]
+        );
+        for rules in [
+            "p { true with data as {} }",
+            "p { true with data.t.p as 9 }",
+            "p { not false with data.t as 1 }",
+            "p = [1 | true with data.t as 1]",
+            "p { false }\np = 3 { true with data.t as 1 }",
+            "p.a = 1 { true with data.t.p as 1 }",
+        ] {
+            assert_eq!(diagnostics(rules).len(), 1, "{rules}");
+        }
+        assert_eq!(diagnostics("q { p }\np { true with data.t.q as 9 }").len(), 2);
+        assert_eq!(diagnostics("f(x) { p }\np { true with data.t.f as 9 }").len(), 2);
+        for rules in [
+            "q = 1\np { data.t.q with data.t.q as 9 }",
+            "q { p }\np { true with data.other as 9 }",
+            "p { true with data.t.other as 9 }",
+            "p { true with input as {} }",
+            "p.b = 1\np.a = 2 { true with data.t.p.b as 4 }",
+        ] {
+            assert_eq!(diagnostics(rules), [""; 0], "{rules}");
+        }
+    }
+
+    #[test]
     fn a_diamond_is_no_cycle() {
         assert!(diagnostics("p { q; r }\nq { s }\nr { s }\ns = 1").is_empty());
         assert!(diagnostics("p { data.other[x] }").is_empty());
