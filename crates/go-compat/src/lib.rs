@@ -15,6 +15,7 @@
 //! | `regexp` | `regexp`, `regexp/syntax` | `regexp` |
 //! | [`time`] | `time`: layouts, the calendar; zones behind `zones` | |
 //! | [`duration`] | `time.Duration` | |
+//! | [`filepath`] | `path/filepath`: patterns of file names, on Unix | |
 //! | [`net`], [`netip`] | `net.IPNet`, and `k8s.io/utils/net`: addresses as before Go 1.17; `net/netip` prefixes | |
 //! | [`url`] | `net/url` | |
 //! | [`mail`] | `net/mail` addresses | |
@@ -25,13 +26,14 @@
 //! | `strfmt` | `k8s.io/kube-openapi/pkg/validation/strfmt`: named formats of strings | `strfmt` |
 //! | `sigs_yaml` | `sigs.k8s.io/yaml`: manifests as JSON | `sigs-yaml` |
 //!
-//! The conformance tests of this workspace ask Go itself for every module. Not here: objects of Kubernetes, policy
+//! The conformance tests of this workspace ask Go itself for every module but `filepath`, whose tests are Go's. Not here: objects of Kubernetes, policy
 //! languages, and functions of Go that none of those use.
 
 #[cfg(feature = "base64")]
 pub mod base64;
 pub mod duration;
 mod error;
+pub mod filepath;
 #[cfg(feature = "fmt")]
 pub mod fmt;
 pub mod json;

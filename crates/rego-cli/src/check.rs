@@ -52,10 +52,7 @@ pub(crate) fn run(args: &CheckArgs, streams: &mut Streams<'_>) -> io::Result<u8>
         streams.err.write_all(message("check", flag).as_bytes())?;
         return Ok(1);
     }
-    let (errors, when) = match Selection::ignoring(&args.ignore) {
-        Err(error) => (vec![error], ""),
-        Ok(selection) => wrong(args, &selection.only_modules()),
-    };
+    let (errors, when) = wrong(args, &Selection::ignoring(&args.ignore).only_modules());
     if errors.is_empty() {
         return Ok(0);
     }

@@ -131,8 +131,7 @@ pub(crate) fn run(args: &EvalArgs, streams: &mut Streams<'_>) -> io::Result<u8> 
 
 fn answer(args: &EvalArgs, streams: &mut Streams<'_>) -> Result<(Query, Vec<Solution>), EvalCommandError> {
     let (text, input) = read(args, streams.input)?;
-    let selection =
-        Selection::ignoring(&args.ignore).map_err(|error| EvalCommandError::listed(vec![error]))?;
+    let selection = Selection::ignoring(&args.ignore);
     let version = args.language.version();
     let sources = Sources::load(&args.data, version, &selection).map_err(EvalCommandError::Listed)?;
     let conflicts = sources.conflicts();

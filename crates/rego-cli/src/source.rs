@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use regex::Regex;
 use rego_compat::{Module, RegoVersion};
 
 use crate::command_error::{CommandError, CommandErrors, Place};
 use crate::merged::{MergeError, Merged};
+use go_compat::filepath;
 use go_compat::json::marshal;
 use go_compat::sigs_yaml;
 
@@ -28,19 +28,16 @@ pub(crate) struct Sources {
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// Names of files and folders to leave out.
-    ignored: Vec<Regex>,
+    ignored: Vec<String>,
     /// Leave out everything but modules.
     only_modules: bool,
 }
 
 impl Selection {
-    /// Leaves out what matches shell patterns.
-    pub(crate) fn ignoring(patterns: &[String]) -> Result<Self, CommandError> {
-        let ignored = patterns.iter().map(|pattern| {
-            Regex::new(&shell_pattern(pattern))
-                .map_err(|_| CommandError::plain(format!("{pattern}: not a pattern")))
-        });
-        Ok(Self { ignored: ignored.collect::<Result<_, _>>()?, only_modules: false })
+    /// Leaves out what matches patterns of file names. A malformed one matches nothing.
+    /// Source: OPA `loader/loader.go`, `GlobExcludeName`.
+    pub(crate) fn ignoring(patterns: &[String]) -> Self {
+        Self { ignored: patterns.to_vec(), only_modules: false }
     }
 
     pub(crate) const fn only_modules(mut self) -> Self {
@@ -49,31 +46,11 @@ impl Selection {
     }
 
     fn skips(&self, path: &Path, is_folder: bool, depth: usize) -> bool {
-        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        let matches = |pattern: &String| filepath::matches(pattern.as_bytes(), name) == Ok(true);
         let module = path.extension().is_some_and(|extension| extension == "rego");
-        (depth > 0 && self.ignored.iter().any(|pattern| pattern.is_match(&name)))
-            || (self.only_modules && !is_folder && !module)
+        (depth > 0 && self.ignored.iter().any(matches)) || (self.only_modules && !is_folder && !module)
     }
-}
-
-/// Translates `*`, `?` and `[…]` to a regular expression for a whole name.
-fn shell_pattern(pattern: &str) -> String {
-    let mut regex = String::from("^");
-    let mut in_class = false;
-    for character in pattern.chars() {
-        match character {
-            '*' if !in_class => regex.push_str(".*"),
-            '?' if !in_class => regex.push('.'),
-            '[' | ']' => {
-                in_class = character == '[';
-                regex.push(character);
-            }
-            '^' | '-' if in_class => regex.push(character),
-            other => regex.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
-        }
-    }
-    regex.push('$');
-    regex
 }
 
 impl Sources {

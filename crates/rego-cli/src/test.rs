@@ -148,7 +148,7 @@ impl Ready {
         }
         let loading = |errors: &[CommandError]| command_error::for_people(errors, " during loading");
         let compiling = |errors: &[CommandError]| command_error::for_people(errors, "");
-        let selection = Selection::ignoring(&args.ignore).map_err(|error| loading(&[error]))?;
+        let selection = Selection::ignoring(&args.ignore);
         let sources = Sources::load(&args.paths, args.language.version(), &selection)
             .map_err(|errors| loading(&errors.0))?;
         let conflicts = sources.conflicts();

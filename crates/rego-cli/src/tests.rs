@@ -64,3 +64,21 @@ fn numbers_of_yaml_are_printed_as_go_prints_them() {
     let read = |text: &str| source::first_document(text).unwrap();
     assert_eq!(read("[1e3, 1e20, 1e21, 1e-7]"), "[1000,100000000000000000000,1e+21,1e-7]");
 }
+
+#[test]
+fn files_are_ignored_by_patterns_of_go() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a*.rego"), "no module").unwrap();
+    let check = |pattern: &str| {
+        let words = ["rego", "check", folder.path().to_str().unwrap(), "--ignore", pattern];
+        let args = Line::try_parse_from(words).unwrap().args;
+        rego(&args, &mut std::io::empty(), &mut Vec::new(), &mut Vec::new())
+    };
+    for pattern in [r"a\*.rego", "a?.rego", "[a-b]*", "[^b]*.rego", "*o"] {
+        assert_eq!(check(pattern), 0, "{pattern}");
+    }
+    // A malformed pattern is no error: it matches nothing, so the file is read.
+    for pattern in [r"a\?.rego", "b*", "[", r"a*.rego\", "[]a]*", "[!b]*"] {
+        assert_eq!(check(pattern), 1, "{pattern}");
+    }
+}
