@@ -167,6 +167,10 @@ impl<'a> Checker<'a> {
         {
             return Some(problem);
         }
+        // Source: OPA `ast/check.go`, `checkExprEq`: a third operand would be the value of an equation, which has none.
+        if matches!(callee, Callee::Builtin(builtin) if builtin.name == "eq") && output.is_some() {
+            return Some(TypeError { message: "eq: too many arguments".to_owned(), from_unknown: false });
+        }
         let operands: Vec<&Operand> = args.iter().chain(output).collect();
         let have: Vec<Option<Type>> = operands.iter().map(|operand| self.type_of(operand)).collect();
         let book = self.book;

@@ -57,6 +57,9 @@ fn eq_has_no_value_and_assign_assigns_like_its_sign() {
     }
     assert_eq!(refusal("p := y if { y := eq(1, 1); y }"), ["var y is unsafe"]);
     assert_eq!(refusal("p if { eq(1, 1, z); z }"), ["var z is unsafe"]);
+    for rules in ["p if { eq(eq(1, 1), true) }", "p := input[eq(1, 1)]"] {
+        assert_eq!(refusal(rules), ["eq: too many arguments"], "{rules}");
+    }
     for (body, message) in [
         ("x := 1; assign(x, 2)", "var x assigned above"),
         ("assign(x, 1); x := 2", "var x assigned above"),
