@@ -26,7 +26,7 @@
 //! | `strfmt` | `k8s.io/kube-openapi/pkg/validation/strfmt`: named formats of strings | `strfmt` |
 //! | `sigs_yaml` | `sigs.k8s.io/yaml`: manifests as JSON | `sigs-yaml` |
 //!
-//! The conformance tests of this workspace ask Go itself for every module but `filepath`, whose tests are Go's. Not here: objects of Kubernetes, policy
+//! The conformance tests of this workspace ask Go itself for every module. Not here: objects of Kubernetes, policy
 //! languages, and functions of Go that none of those use.
 
 #[cfg(feature = "base64")]

@@ -6,7 +6,7 @@ use crate::random::Random;
 /// A function, and arguments of calls.
 type Calls = (&'static str, &'static [&'static [&'static str]]);
 
-const CALLS: [Calls; 22] = [
+const CALLS: [Calls; 23] = [
     (
         "strconv.Quote",
         &[
@@ -242,6 +242,30 @@ const CALLS: [Calls; 22] = [
             &["a: b: c\n"],
             &["- - a\n  - b\n- {}\n"],
             &["x: 190:20:30\ny: 0b11\nz: 0o7\n"],
+        ],
+    ),
+    (
+        "filepath.Match",
+        &[
+            &["abc", "abc"],
+            &["*.rego", "a.rego"],
+            &["*.rego", "a/b.rego"],
+            &["a\\*b", "a*b"],
+            &["a\\*b", "axb"],
+            &["[]", "a"],
+            &["[a-", "a"],
+            &["[a-z]?", "bé"],
+            &["[^a-c]", "b"],
+            &["a[", "a"],
+            &["a[", "ab"],
+            &["*", "a/b"],
+            &["**", "ab"],
+            &["*c*d", "abcxcd"],
+            &["\\", ""],
+            &["[-]", "-"],
+            &["[\\-x]", "-"],
+            &["é*", "éa"],
+            &["", ""],
         ],
     ),
 ];

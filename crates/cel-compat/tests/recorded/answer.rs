@@ -49,6 +49,8 @@ impl Answer {
     #[must_use]
     pub fn agrees(&self, theirs: &Self) -> bool {
         match (theirs, self) {
+            // In a branch of a conditional, `has` of an optional yields the optional, whose type is not bool.
+            (Self::Value(of, value), _) if of == "bool" && value.starts_with("optional") => true,
             (Self::Value(..), Self::Value(..)) => theirs == self,
             (Self::Error(of, _), Self::Error(other, message)) => {
                 of == other && !message.starts_with("BUDGET")
@@ -56,8 +58,6 @@ impl Answer {
             (Self::Refused(_), Self::Refused(_)) => true,
             // A panic of the library, such as that of a hash of bytes, is not an answer.
             (Self::Error(_, error), _) if error.starts_with("internal error: ") => true,
-            // In a branch of a conditional, `has` of an optional yields the optional, whose type is not bool.
-            (Self::Value(of, value), _) if of == "bool" && value.starts_with("optional") => true,
             // Kubernetes folds constants when it compiles, and refuses what then fails: never what its checker refuses.
             (Self::Refused(reason), Self::Error(..)) => !reason.starts_with("ERROR: "),
             _ => false,

@@ -14,7 +14,7 @@ use go_compat::net::{Cidr, ip_string, parse_ip};
 use go_compat::netip::Prefix;
 use go_compat::time::Time;
 use go_compat::url::{Url, query_escape, query_unescape};
-use go_compat::{base64, duration, mail, regexp, sigs_yaml, strconv, utf8};
+use go_compat::{base64, duration, filepath, mail, regexp, sigs_yaml, strconv, utf8};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -120,6 +120,9 @@ fn ours(call: &str, args: &[&str]) -> Option<String> {
         }
         ("net.ParseIP", [text]) => parse_ip(text).map(ip_string),
         ("net.ParseCIDR", [text]) => Cidr::parse(text).ok().map(|network| network.to_string()),
+        ("filepath.Match", [pattern, name]) => {
+            filepath::matches(pattern.as_bytes(), name.as_bytes()).ok().map(|matches| matches.to_string())
+        }
         ("netip.ParsePrefix", [text]) => {
             Prefix::parse(text).map(|prefix| format!("{prefix} {}", prefix.masked()))
         }

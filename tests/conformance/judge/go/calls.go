@@ -10,6 +10,7 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -90,6 +91,10 @@ var calls = map[string]func([]string) (string, error){
 			return "", err
 		}
 		return network.String(), nil
+	},
+	"filepath.Match": func(a []string) (string, error) {
+		matched, err := filepath.Match(a[0], a[1])
+		return fmt.Sprint(matched), err
 	},
 	"netip.ParsePrefix": func(a []string) (string, error) {
 		prefix, err := netip.ParsePrefix(a[0])
