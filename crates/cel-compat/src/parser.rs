@@ -14,7 +14,7 @@ use super::syntax::{Call, Expr, ExprKind, Select};
 use super::token::{Lexeme, Token, tokens};
 
 pub(crate) use self::forms::{Form, bound, form};
-use self::tokens::{END, INDEX, OPERAND};
+use self::tokens::{END, FIELD_NAME, INDEX, OPERAND};
 
 /// Longest expression, in characters; cel-go's bound.
 const LONGEST: usize = 100_000;
@@ -139,10 +139,10 @@ impl Parser<'_> {
         parsed
     }
 
-    /// Skips a name in `` ` ``, which the API server's version of cel-go refuses after it has parsed it.
-    fn quoted_name(&mut self) {
+    /// Skips a name in `` ` ``, which the API server's version of cel-go refuses, at `at`, after it has parsed it.
+    fn quoted_name(&mut self, at: usize) {
         if !self.has_quoted_names {
-            self.issues.push(Issue::new(self.at(), "unsupported syntax: '`'"));
+            self.issues.push(Issue::new(at, "unsupported syntax: '`'"));
         }
         self.bump();
     }
@@ -272,6 +272,9 @@ impl Parser<'_> {
 
     fn selection(&mut self, at: usize, operand: Expr) -> Result<Expr, Issue> {
         let optional = self.take("?");
+        if optional {
+            self.at_name(FIELD_NAME);
+        }
         let field = match self.peek() {
             Some(Token::Name(name)) => {
                 let name = name.clone();
@@ -286,10 +289,10 @@ impl Parser<'_> {
             }
             Some(Token::QuotedName(name)) => {
                 let name = name.clone();
-                self.quoted_name();
+                self.quoted_name(self.at());
                 name
             }
-            _ if optional => return Err(self.mismatched("{IDENTIFIER, ESC_IDENTIFIER}")),
+            _ if optional => return Err(self.mismatched(FIELD_NAME)),
             _ => return Err(self.not_viable(at)),
         };
         self.built(at, ExprKind::Select(Box::new(Select { operand, field, optional })))
@@ -311,7 +314,7 @@ impl Parser<'_> {
         let at = self.at();
         match self.bump() {
             Some(Token::Literal(value)) => Ok(Expr::new(at, ExprKind::Literal(value))),
-            Some(Token::Name(name)) => self.named(at, name),
+            Some(Token::Name(name)) => self.named(at, at, name),
             Some(Token::SmallestInt) => Ok(self.bad_literal(at, "invalid int literal")),
             Some(Token::BadLiteral(message)) => Ok(self.bad_literal(at, message)),
             Some(Token::Sign("(")) => {
@@ -330,16 +333,16 @@ impl Parser<'_> {
             // A leading dot means the outermost name; there is no other. Issues show it.
             Some(Token::Sign(".")) => match self.peek() {
                 Some(Token::Name(name)) => {
-                    let (name, at) = (format!(".{name}"), self.at());
+                    let (name, name_at) = (format!(".{name}"), self.at());
                     self.bump();
-                    self.named(at, name)
+                    self.named(at, name_at, name)
                 }
                 _ => Err(self.not_viable(at)),
             },
             // Behind `!`, a number may have a sign of its own.
             Some(Token::Sign("-")) => match self.negative(at) {
                 Some(number) => Ok(Expr::new(at, ExprKind::Literal(number))),
-                None => Err(self.unexpected(wanted)),
+                None => Err(self.not_viable(at)),
             },
             _ => Err(self.unexpected(wanted)),
         }
@@ -357,17 +360,21 @@ impl Parser<'_> {
         Expr::new(at, ExprKind::Literal(Value::Null))
     }
 
-    fn named(&mut self, at: usize, name: String) -> Result<Expr, Issue> {
+    /// What a name at `at` begins, which stands at `from` with the dot before it.
+    fn named(&mut self, from: usize, at: usize, name: String) -> Result<Expr, Issue> {
+        if self.is_message() {
+            return self.message(name);
+        }
         let plain = name.strip_prefix('.').unwrap_or(&name);
         if RESERVED.contains(&plain) {
-            self.issues.push(Issue::new(at, format!("reserved identifier: {plain}")));
+            self.issues.push(Issue::new(from, format!("reserved identifier: {plain}")));
         }
         let open = self.at();
         if self.take("(") {
             let arguments = self.arguments()?;
             return self.call(open, &name, arguments);
         }
-        if self.is_message() { self.message(name) } else { Ok(Expr::new(at, ExprKind::Name(name))) }
+        Ok(Expr::new(at, ExprKind::Name(name)))
     }
 }
 

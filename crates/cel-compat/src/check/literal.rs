@@ -1,6 +1,7 @@
 //! Literals of lists and maps, whose elements must be of one type, and of the messages of mutations.
 
 use super::super::issue::Issue;
+use super::super::kubernetes::type_name;
 use super::super::node::Node;
 use super::super::syntax::{Expr, Message};
 use super::super::types::{Type, is_as_general};
@@ -9,6 +10,24 @@ use super::{Checked, Checker, undeclared};
 
 /// The fields of a `JSONPatch`.
 const PATCH: [&str; 4] = ["op", "path", "from", "value"];
+/// The messages of `google.protobuf` that cel-go has, and makes plain values of.
+const WELL_KNOWN: [&str; 15] = [
+    "Any",
+    "BoolValue",
+    "BytesValue",
+    "DoubleValue",
+    "Duration",
+    "FloatValue",
+    "Int32Value",
+    "Int64Value",
+    "ListValue",
+    "StringValue",
+    "Struct",
+    "Timestamp",
+    "UInt32Value",
+    "UInt64Value",
+    "Value",
+];
 
 impl Checker<'_> {
     pub(super) fn list(&mut self, elements: &[(bool, Expr)]) -> Checked {
@@ -56,16 +75,13 @@ impl Checker<'_> {
         (Node::Map(nodes), Type::map(key, value))
     }
 
-    /// A message, which is a map from the names of its fields. There are none but those of mutations.
+    /// A message, which is a map from the names of its fields: those of mutations.
     pub(super) fn message(&mut self, at: usize, message: &Message) -> Checked {
         let name = message.name.strip_prefix('.').unwrap_or(&message.name);
         let is_patch = name == "JSONPatch";
-        if !self.environment.has_patch_types() {
-            return self.issue(at, undeclared(&message.name));
-        }
-        if !is_patch && name != "Object" && !name.starts_with("Object.") {
-            let known = "the types of mutations are Object, those of its fields (Object.spec), and JSONPatch";
-            return self.issue(at, format!("{}: {known}", undeclared(&message.name)));
+        let is_object = name == "Object" || name.starts_with("Object.");
+        if !(self.environment.has_patch_types() && (is_patch || is_object)) {
+            return self.no_message(at, &message.name, name);
         }
         let mut nodes = Vec::new();
         for field in &message.fields {
@@ -80,6 +96,21 @@ impl Checker<'_> {
             nodes.push((field.optional, Node::Constant(Value::string(field.name.as_str())), node));
         }
         (Node::Map(nodes), Type::map(Type::String, Type::Dyn))
+    }
+
+    fn no_message(&mut self, at: usize, written: &str, name: &str) -> Checked {
+        let well_known =
+            name.strip_prefix("google.protobuf.").is_some_and(|message| WELL_KNOWN.contains(&message));
+        self.issue(at, if well_known {
+            format!("messages such as {name} are not supported: write the value itself, such as 1, {{}} or duration('1s')")
+        } else if type_name(name).is_some() {
+            format!("'{name}' is not a message type")
+        } else if self.environment.has_patch_types() {
+            let known = "the types of mutations are Object, those of its fields (Object.spec), and JSONPatch";
+            format!("{}: {known}", undeclared(written))
+        } else {
+            undeclared(written)
+        })
     }
 
     /// The type inside `?element`.

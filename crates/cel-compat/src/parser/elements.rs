@@ -67,12 +67,15 @@ impl Parser<'_> {
         }
         let at = self.at();
         self.expect("{")?;
-        let fields = self.elements("}", None, Self::field)?;
+        let first = self.at();
+        let fields = self.elements("}", None, |parser| parser.field(first))?;
         self.built(at, ExprKind::Message(Message { name, fields }))
     }
 
-    fn field(&mut self) -> Result<Field, Issue> {
+    /// Parses a field of a message whose first one stands at `first`.
+    fn field(&mut self, first: usize) -> Result<Field, Issue> {
         let optional = self.take("?");
+        self.at_name(if optional { FIELD_NAME } else { FIELD });
         let name = match self.peek() {
             Some(Token::Name(name)) => {
                 let name = name.clone();
@@ -81,7 +84,8 @@ impl Parser<'_> {
             }
             Some(Token::QuotedName(name)) => {
                 let name = name.clone();
-                self.quoted_name();
+                // Issues with the fields of a message stand at their beginning.
+                self.quoted_name(first);
                 name
             }
             _ if optional => return Err(self.mismatched(FIELD_NAME)),
@@ -90,6 +94,12 @@ impl Parser<'_> {
         let at = self.at();
         self.expect(":")?;
         Ok(Field { at, optional, name, value: self.before(&["}", ","], Self::expression)? })
+    }
+
+    /// Returns true if an element begins here, which is an operand or a field.
+    fn begins_element(&self, is_operand: bool) -> bool {
+        self.peek_sign() == Some("?")
+            || if is_operand { self.begins_operand(self.next) } else { self.is_name(self.next) }
     }
 
     /// Elements between commas up to `close`, before which a comma may stand, alone too. `first` are the tokens that the first
@@ -112,11 +122,19 @@ impl Parser<'_> {
             && self.peek_sign() != Some("?")
         {
             self.at_operand(first)?;
+            if self.take(close) {
+                return Ok(elements);
+            }
         }
         loop {
             elements.push(element(self)?);
             self.at_separator(close)?;
-            if self.take(close) || self.take(",") && self.take(close) {
+            if self.take(close) {
+                return Ok(elements);
+            }
+            self.take(",");
+            if !self.begins_element(first.is_some()) {
+                self.expect(close)?;
                 return Ok(elements);
             }
         }

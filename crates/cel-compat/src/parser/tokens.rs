@@ -9,7 +9,7 @@
 //! (1 2 3)   mismatched input '2' expecting ')'     neither
 //! ```
 //!
-//! What else ANTLR does to go on is not followed: the first error is the same, later ones may be missing.
+//! What else ANTLR does to go on is not followed: the first error is nearly always the same, later ones may be missing.
 
 use crate::issue::Issue;
 use crate::token::{Lexeme, Token};
@@ -26,6 +26,9 @@ pub(super) const ELEMENT: &str = "{'[', ']', '{', '(', '.', ',', '-', '!', '?', 
                        NUM_UINT, STRING, BYTES, IDENTIFIER}";
 pub(super) const ENTRY: &str = "{'[', '{', '}', '(', '.', ',', '-', '!', '?', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
                      NUM_UINT, STRING, BYTES, IDENTIFIER}";
+/// Signs that go on with a value.
+const GOES_ON: [&str; 17] =
+    ["<", "<=", ">", ">=", "==", "!=", "in", "+", "-", "*", "/", "%", "&&", "||", "?", ".", "["];
 /// The end of the expression, as a sign.
 pub(super) const END: &str = "<EOF>";
 /// The tokens of a message behind its bracket, and those of a field behind a question mark.
@@ -106,13 +109,13 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Returns true if the next token may stand behind a sign that is missing before it. The expression before it has taken all
-    /// that goes on with it.
+    /// Returns true if the next token may stand behind a sign that is missing before it: what goes on with the value that the
+    /// sign ends, or what may follow that value.
     fn may_follow(&self, sign: &str) -> bool {
         match sign {
             ":" => self.begins_operand(self.next),
             _ => match self.peek() {
-                Some(Token::Sign(next)) => self.behind.contains(next),
+                Some(Token::Sign(next)) => GOES_ON.contains(next) || self.behind.contains(next),
                 Some(_) => false,
                 None => self.behind.contains(&END),
             },
@@ -156,9 +159,27 @@ impl Parser<'_> {
         }
     }
 
+    /// Returns true if a token is the name of a field.
+    pub(super) fn is_name(&self, position: usize) -> bool {
+        matches!(
+            self.lexemes.get(position),
+            Some(Lexeme { token: Token::Name(_) | Token::QuotedName(_), .. })
+        )
+    }
+
+    /// Reports a token that stands before the name of a field, and skips it.
+    pub(super) fn at_name(&mut self, wanted: &str) {
+        let behind = self.next.saturating_add(1);
+        if self.peek().is_some() && !self.is_name(self.next) && self.is_name(behind) {
+            self.extraneous(wanted);
+            self.next = behind;
+        }
+    }
+
     /// Refuses what is no operand behind a sign at `last`; ANTLR has other words here.
     pub(super) fn at_operand_of(&self, sign: &str, last: usize) -> Result<(), Issue> {
-        if self.begins_operand(self.next) {
+        let is_negated = sign == "-" && self.peek_sign() == Some("!");
+        if self.begins_operand(self.next) && !is_negated {
             return Ok(());
         }
         if sign == "-" {
@@ -174,10 +195,15 @@ impl Parser<'_> {
             return Ok(());
         }
         let behind = self.next.saturating_add(1);
-        // A call may end where its first argument may begin.
-        let ends_call = wanted == ARGUMENT
-            && matches!(self.lexemes.get(behind), Some(Lexeme { token: Token::Sign(")"), .. }));
-        if self.peek().is_none() || !(ends_call || self.begins_operand(behind)) {
+        // Brackets may close where the first part between them may begin.
+        let close = match wanted {
+            ARGUMENT => ")",
+            ELEMENT => "]",
+            ENTRY => "}",
+            _ => "",
+        };
+        let closes = matches!(self.lexemes.get(behind), Some(Lexeme { token: Token::Sign(sign), .. }) if *sign == close);
+        if self.peek().is_none() || !(closes || self.begins_operand(behind)) {
             return Err(self.mismatched(wanted));
         }
         self.extraneous(wanted);

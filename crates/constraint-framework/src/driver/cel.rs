@@ -39,7 +39,7 @@ impl Driver for CelDriver {
     }
 
     fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
-        Ok(Arc::new(compile(source, environment())?))
+        Ok(Arc::new(compile(source, environment(), Messages::MayFail)?))
     }
 
     fn explain(
@@ -48,7 +48,7 @@ impl Driver for CelDriver {
         case: &Case<'_>,
         budget: &Budget,
     ) -> Result<Vec<BodyTrace>, CompileErrors> {
-        Ok(compile(source, environment())?.traces(case, budget))
+        Ok(compile(source, environment(), Messages::MayFail)?.traces(case, budget))
     }
 }
 
@@ -58,7 +58,7 @@ impl Driver for ValidatingPolicyDriver {
     }
 
     fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
-        Ok(Arc::new(compile(source, native_environment(*self))?))
+        Ok(Arc::new(compile(source, native_environment(*self), Messages::MustCompile)?))
     }
 
     fn explain(
@@ -67,13 +67,26 @@ impl Driver for ValidatingPolicyDriver {
         case: &Case<'_>,
         budget: &Budget,
     ) -> Result<Vec<BodyTrace>, CompileErrors> {
-        Ok(compile(source, native_environment(*self))?.traces(case, budget))
+        Ok(compile(source, native_environment(*self), Messages::MustCompile)?.traces(case, budget))
     }
 }
 
-fn compile(source: &serde_json::Value, environment: Environment) -> Result<CelProgram, CompileErrors> {
+/// The treatment of a message expression that does not compile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Messages {
+    /// A warning, as in Gatekeeper.
+    MayFail,
+    /// An error, as in the API server.
+    MustCompile,
+}
+
+fn compile(
+    source: &serde_json::Value,
+    environment: Environment,
+    messages: Messages,
+) -> Result<CelProgram, CompileErrors> {
     let source = Source::read(source)?;
-    let mut compiler = Compiler { environment, errors: Vec::new(), warnings: Vec::new() };
+    let mut compiler = Compiler { environment, messages, errors: Vec::new(), warnings: Vec::new() };
     for (position, variable) in source.variables.iter().enumerate() {
         compiler.variable(position, variable);
     }
@@ -134,6 +147,7 @@ fn environment() -> Environment {
 /// The compiler of the expressions of one source, with the errors so far.
 struct Compiler {
     environment: Environment,
+    messages: Messages,
     errors: Vec<CompileError>,
     /// Warnings, which do not keep the policy from deciding.
     warnings: Vec<CompileError>,
@@ -178,6 +192,10 @@ impl Compiler {
         }
         match self.expression(&format!("{place}/messageExpression"), text, Some(&Type::String)) {
             Ok(expression) => Some(expression),
+            Err(errors) if self.messages == Messages::MustCompile => {
+                self.errors.extend(errors);
+                None
+            }
             Err(errors) => {
                 let ignored = |error: CompileError| CompileError {
                     message: format!("{}; ignored, `message` is used instead", error.message),

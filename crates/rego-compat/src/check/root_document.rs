@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ast::{Equation, Literal, Name, Node, Rule, Term};
+use crate::ast::{Equation, Import, Literal, Name, Node, Rule, Term};
 use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::module::Module;
 use crate::walk::{Visit, walk_rule};
@@ -49,6 +49,12 @@ impl Shadows<'_> {
     fn report(&mut self, at: Pos, what: &str, name: &str, help: &str) {
         let message = format!("{what} must not shadow {name} ({help})");
         self.diagnostics.push(self.module.source.diagnostic(at, DiagnosticCode::Compile, message, ""));
+    }
+
+    /// Returns true if a name is that of a rule or an import of the module.
+    fn is_own(&self, name: &str) -> bool {
+        let mut imports = self.module.tree.imports.iter().filter_map(Import::name);
+        self.module.rule_names().any(|rule| rule == name) || imports.any(|import| **import == *name)
     }
 
     fn arguments(&mut self, rule: &Rule) {
@@ -105,7 +111,8 @@ impl Visit for Shadows<'_> {
     fn term(&mut self, _: &Term) {}
 
     fn literal(&mut self, literal: &Literal) {
-        if let Some(Equation { left, assigned: true, .. }) = literal.equation()
+        if let Some(Equation { left, assigned: true, function, .. }) = literal.equation()
+            && function.is_none_or(|function| !self.is_own(function))
             && let Some(name) = root(left)
         {
             self.report(literal.at, "variables", name, "use a different variable name");

@@ -183,8 +183,11 @@ impl Lowering<'_> {
         // Source: OPA `ast/compile.go`, `safetyErrorSlice`.
         let is_named = |(slot, _): &(u32, Pos)| &*self.slot_name(*slot) != "$";
         if !unsafe_vars.iter().any(is_named) {
-            for at in unsafe_vars.iter().map(|(_, at)| *at).collect::<BTreeSet<_>>() {
-                let help = "compare with ==: eq has no value";
+            // Each is reported where it stands first, and a place once.
+            let mut known = BTreeSet::new();
+            let first = unsafe_vars.iter().filter(|(slot, _)| known.insert(*slot));
+            for at in first.map(|(_, at)| *at).collect::<BTreeSet<_>>() {
+                let help = "write `a == b`: a call of eq has no value";
                 self.report(at, DiagnosticCode::UnsafeVar, "expression is unsafe", help);
             }
         }

@@ -86,7 +86,8 @@ fn candidate(module: &Module, index: usize, number: usize, rule: &Rule) -> Optio
     path.extend(head.path.iter().skip(1).map_while(Term::as_str).map(Name::from));
     // Source: OPA `ast/compile.go`, `NewRuleTree`: a rule is where the constant beginning of its reference leads.
     let key = head.path.get(fixed).map(|key| &key.node);
-    let is_whole = !matches!(key, Some(Part::Scalar(_) | Part::Array(_) | Part::Set(_) | Part::Object(_)));
+    // A key that is no scalar is a variable to OPA by the time it looks at `with`.
+    let is_whole = !matches!(key, Some(Part::Scalar(_)));
     Some(Candidate { module: index, rule: number, path, fixed, kind: kind(head, fixed), is_whole })
 }
 
@@ -244,7 +245,7 @@ pub(super) fn globals(
     globals
 }
 
-/// Returns the deepest rule on a path of names, and how many of the names it takes.
+/// Returns the first rule on a path of names, and how many of the names it takes.
 pub(crate) fn rule_on<'a>(tree: &Node, path: impl Iterator<Item = &'a str>) -> Option<(GroupId, usize)> {
     let mut node = tree;
     for (index, name) in path.enumerate() {

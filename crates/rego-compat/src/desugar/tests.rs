@@ -41,7 +41,7 @@ fn eq_and_assign_written_as_calls_bind() {
         ("p if { not eq(1, 2) }", "true"),
         ("p if { every x in [1] { eq(x, 1) } }", "true"),
         ("eq(x, y) := 5\np := eq(1, 2)", "5"),
-        ("assign(x, y) := y\np := x if { x := 3; assign(x, 1) }", "3"),
+        ("assign(x, y) if x == y\np if assign(input, {\"x\": 7})", "true"),
     ] {
         assert_eq!(v1(rules), expected, "{rules}");
     }
@@ -54,6 +54,10 @@ fn eq_and_assign_written_as_calls_bind() {
 fn eq_has_no_value_and_assign_assigns_like_its_sign() {
     for rules in ["p := eq(1, 1)", "p := [eq(1, input)]", "p if eq(1, 2) == false", "p contains eq(1, 1)"] {
         assert_eq!(refusal(rules), ["expression is unsafe"], "{rules}");
+    }
+    for body in ["count(eq(1, 1)) > 0", "not count(eq(1, 1))", "true with input as eq(1, 1)"] {
+        let once = answer(&format!("p if {{ {body} }}"), RegoVersion::V1);
+        assert_eq!(once.unwrap_err(), ["expression is unsafe"], "{body}");
     }
     assert_eq!(refusal("p := y if { y := eq(1, 1); y }"), ["var y is unsafe"]);
     assert_eq!(refusal("p if { eq(1, 1, z); z }"), ["var z is unsafe"]);
@@ -83,6 +87,8 @@ fn a_part_of_what_rules_make_is_not_replaced() {
         ("q.a := 1", "q.a.b as 5"),
         ("q[x] := 1 if some x in [\"a\"]\nq.b := 3", "q.b as 5"),
         ("q.a[x].c := 1 if some x in [\"a\"]", "q.a.a.c as 5"),
+        ("q[[1]] := 7", "data.t.q.a as 5"),
+        ("q[{\"a\": 1}] := 7", "data.t.q.a as 5"),
     ] {
         assert_eq!(refusal(&format!("{rules}\np if {{ true with {modifier} }}")), [partly], "{rules}");
     }

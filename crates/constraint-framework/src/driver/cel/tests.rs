@@ -149,7 +149,7 @@ fn an_internal_error_is_no_answer_whatever_the_failure_policy() {
     for policy in ["Fail", "Ignore"] {
         let source = json!({"failurePolicy": policy, "validations": [{"expression": "ghost || true"}]});
         let environment = super::environment().with("ghost", cel_compat::Type::Dyn);
-        let program = super::compile(&source, environment).unwrap();
+        let program = super::compile(&source, environment, super::Messages::MayFail).unwrap();
         let (review, parameters) = (found(1), Json::from_value(&json!({})).unwrap());
         let case = Case { review: &review, parameters: &parameters, inventory: &Inventory::default() };
         let outcome = CompiledPolicy::evaluate(&program, &case, &Budget::default());

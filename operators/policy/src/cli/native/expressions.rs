@@ -4,31 +4,36 @@
 use constraint_framework::driver::{CompileError, Driver, ValidatingPolicyDriver};
 use serde_json::{Value, json};
 
-/// The name under which such an expression is compiled, as a variable behind those of the policy.
-const NAME: &str = "expression_";
+use crate::cli::manifest::text;
 
-/// Compiles expressions, each with its place, and returns what is wrong with them; what is wrong with the variables of the
-/// policy is not repeated.
+/// Compiles expressions, each with its place, as variables behind those of the policy. Returns what is wrong with them, each error
+/// with the position of its expression; what is wrong with the variables of the policy is not repeated.
 pub(super) fn check(
     policy: &Value,
     driver: ValidatingPolicyDriver,
     expressions: &[(String, &str)],
-) -> Vec<String> {
+) -> Vec<(usize, String)> {
     if expressions.is_empty() {
         return Vec::new();
     }
     let mut variables =
         policy.pointer("/spec/variables").and_then(Value::as_array).cloned().unwrap_or_default();
     let own = variables.len();
-    let variable = |(position, (_, expression)): (usize, &(String, &str))| json!({"name": format!("{NAME}{position}"), "expression": expression});
+    let names: Vec<_> = variables.iter().map(|variable| text(variable, "/name").to_owned()).collect();
+    let mut prefix = "expression_".to_owned();
+    while names.iter().any(|name| name.starts_with(&prefix)) {
+        prefix.push('_');
+    }
+    let variable = |(position, (_, expression)): (usize, &(String, &str))| json!({"name": format!("{prefix}{position}"), "expression": expression});
     variables.extend(expressions.iter().enumerate().map(variable));
     let compiled = driver.compile(&json!({"validations": [{"expression": "true"}], "variables": variables}));
     let own_error = |error: &CompileError| {
         let behind = error.location.strip_prefix("source/variables/")?;
         let (number, rest) = behind.split_once('/')?;
-        let (place, _) = expressions.get(number.parse::<usize>().ok()?.checked_sub(own)?)?;
-        let position = rest.strip_prefix("expression").unwrap_or_default();
-        Some(format!("{place}{position}: {}", error.message))
+        let number = number.parse::<usize>().ok()?.checked_sub(own)?;
+        let (place, _) = expressions.get(number)?;
+        let column = rest.strip_prefix("expression").unwrap_or_default();
+        Some((number, format!("{place}{column}: {}", error.message)))
     };
     compiled
         .err()

@@ -69,6 +69,6 @@ fn check_expressions(policy: &Value, expressions: &[(String, &str)]) -> Vec<Stri
     let compiled = driver(policy).compile(&source);
     let mut errors: Vec<_> = compiled.as_ref().err().into_iter().flatten().map(expressions::placed).collect();
     let of_mutations = ValidatingPolicyDriver { has_patch_types: true, ..driver(policy) };
-    errors.extend(expressions::check(policy, of_mutations, expressions));
+    errors.extend(expressions::check(policy, of_mutations, expressions).into_iter().map(|(_, error)| error));
     errors
 }

@@ -167,6 +167,11 @@ fn what_keeps_a_policy_from_judging_is_named() {
         ),
         ("name: few, param", "param", "must have a name or a selector, and not both"),
         (
+            "string(params.max)",
+            "string(parms.max)",
+            "/spec/validations/0/messageExpression:1:21: undeclared reference to 'parms'",
+        ),
+        (
             "paramKind: {apiVersion: rules.example.com/v1, kind: Limit}\n  ",
             "",
             "/spec/validations/0/expression:1:23: undeclared reference to 'params' (in container ''): the policy has no paramKind",
@@ -269,6 +274,27 @@ fn mutating_policies_are_checked_and_said_to_have_no_effect() {
         let refused = assembled(&MUTATING.replace(from, to)).unwrap_err();
         assert!(refused.contains(expected) && refused.starts_with("x:2: "), "{to}: {refused}");
     }
+}
+
+#[test]
+fn audit_annotations_are_checked_as_far_as_files_can_say() {
+    let variable = "{name: replicas, expression: object.spec.replicas}";
+    let annotated = |name: &str, expression: &str| {
+        let further = format!("{variable}, {{name: {name}, expression: '1'}}");
+        let annotation = format!(
+            "  auditAnnotations: [{{key: k, valueExpression: {}}}]\n  validations:",
+            json!(expression)
+        );
+        let policy = POLICY.replace(variable, &further).replace("  validations:", &annotation);
+        assembled(&format!("{policy}{LIMIT}"))
+    };
+    assert!(annotated("expression_0", "string(variables.expression_0)").is_ok());
+    assert!(annotated("a", "'a' + authorizer.requestResource.check('get').reason()").is_ok());
+    let refused = annotated("a", "string(variables.b)").unwrap_err();
+    assert!(
+        refused.contains("/spec/auditAnnotations/0/valueExpression:1:17: undefined field 'b'"),
+        "{refused}"
+    );
 }
 
 #[test]
