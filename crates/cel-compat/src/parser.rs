@@ -360,7 +360,7 @@ impl Parser<'_> {
         Expr::new(at, ExprKind::Literal(Value::Null))
     }
 
-    /// What a name at `at` begins, which stands at `from` with the dot before it.
+    /// Parses what a name at `at` begins; it stands at `from` with the dot before it.
     fn named(&mut self, from: usize, at: usize, name: String) -> Result<Expr, Issue> {
         if self.is_message() {
             return self.message(name);
