@@ -9,7 +9,7 @@
 //! (1 2 3)   mismatched input '2' expecting ')'     neither
 //! ```
 //!
-//! What else ANTLR does to go on is not followed: the first error is nearly always the same, later ones may be missing.
+//! What else ANTLR does to go on is not followed: the first error is the same but for a few texts, later ones may be missing.
 
 use crate::issue::Issue;
 use crate::token::{Lexeme, Token};
@@ -53,8 +53,12 @@ impl Parser<'_> {
     }
 
     pub(super) fn peek_sign(&self) -> Option<&'static str> {
-        match self.peek() {
-            Some(Token::Sign(sign)) => Some(sign),
+        self.sign_at(self.next)
+    }
+
+    fn sign_at(&self, position: usize) -> Option<&'static str> {
+        match self.lexemes.get(position) {
+            Some(Lexeme { token: Token::Sign(sign), .. }) => Some(sign),
             _ => None,
         }
     }
@@ -74,29 +78,27 @@ impl Parser<'_> {
     }
 
     pub(super) fn expect(&mut self, sign: &str) -> Result<(), Issue> {
-        let is_behind = |token: Option<&Lexeme>| matches!(token, Some(Lexeme { token: Token::Sign(next), .. }) if *next == sign);
-        self.expect_or_skip(sign, &format!("'{sign}'"), is_behind)
+        self.expect_or_skip(sign, &format!("'{sign}'"))
     }
 
     pub(super) fn expect_end(&mut self) -> Result<(), Issue> {
         if self.peek().is_none() {
             return Ok(());
         }
-        self.expect_or_skip("", "<EOF>", |token| token.is_none())
+        self.expect_or_skip("", END)
     }
 
-    /// Takes a sign; or reports the token that stands before it, and skips it; or reports that it is missing.
-    pub(super) fn expect_or_skip(
-        &mut self,
-        sign: &str,
-        wanted: &str,
-        is_wanted: impl Fn(Option<&Lexeme>) -> bool,
-    ) -> Result<(), Issue> {
+    /// Takes a sign, or the end for none; or reports the token that stands before it, and skips it; or reports that it is missing.
+    fn expect_or_skip(&mut self, sign: &str, wanted: &str) -> Result<(), Issue> {
         if !sign.is_empty() && self.take(sign) {
             return Ok(());
         }
         let behind = self.next.saturating_add(1);
-        if self.peek().is_some() && is_wanted(self.lexemes.get(behind)) {
+        let is_behind = match sign {
+            "" => self.lexemes.get(behind).is_none(),
+            sign => self.sign_at(behind) == Some(sign),
+        };
+        if self.peek().is_some() && is_behind {
             self.extraneous(wanted);
             self.next = behind.saturating_add(1);
             return Ok(());
@@ -124,7 +126,8 @@ impl Parser<'_> {
 
     /// Reports the token that stands before a comma or `close`, and skips it.
     pub(super) fn at_separator(&mut self, close: &str) -> Result<(), Issue> {
-        let separates = |position: usize| matches!(self.lexemes.get(position), Some(Lexeme { token: Token::Sign(next), .. }) if *next == close || *next == ",");
+        let separates =
+            |position: usize| self.sign_at(position).is_some_and(|sign| sign == close || sign == ",");
         if separates(self.next) {
             return Ok(());
         }
@@ -176,7 +179,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Refuses what is no operand behind a sign at `last`; ANTLR has other words here.
+    /// Refuses a token that begins no operand, behind the sign at `last`, with the errors of ANTLR for `!` and `-`.
     pub(super) fn at_operand_of(&self, sign: &str, last: usize) -> Result<(), Issue> {
         let is_negated = sign == "-" && self.peek_sign() == Some("!");
         if self.begins_operand(self.next) && !is_negated {
@@ -202,7 +205,7 @@ impl Parser<'_> {
             ENTRY => "}",
             _ => "",
         };
-        let closes = matches!(self.lexemes.get(behind), Some(Lexeme { token: Token::Sign(sign), .. }) if *sign == close);
+        let closes = self.sign_at(behind) == Some(close);
         if self.peek().is_none() || !(closes || self.begins_operand(behind)) {
             return Err(self.mismatched(wanted));
         }

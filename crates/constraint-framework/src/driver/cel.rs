@@ -33,13 +33,19 @@ pub struct ValidatingPolicyDriver {
     pub has_patch_types: bool,
 }
 
+impl CelDriver {
+    fn program(source: &serde_json::Value) -> Result<CelProgram, CompileErrors> {
+        compile(source, environment(), Messages::MayFail)
+    }
+}
+
 impl Driver for CelDriver {
     fn engine(&self) -> &str {
         "K8sNativeValidation"
     }
 
     fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
-        Ok(Arc::new(compile(source, environment(), Messages::MayFail)?))
+        Ok(Arc::new(Self::program(source)?))
     }
 
     fn explain(
@@ -48,7 +54,13 @@ impl Driver for CelDriver {
         case: &Case<'_>,
         budget: &Budget,
     ) -> Result<Vec<BodyTrace>, CompileErrors> {
-        Ok(compile(source, environment(), Messages::MayFail)?.traces(case, budget))
+        Ok(Self::program(source)?.traces(case, budget))
+    }
+}
+
+impl ValidatingPolicyDriver {
+    fn program(self, source: &serde_json::Value) -> Result<CelProgram, CompileErrors> {
+        compile(source, native_environment(self), Messages::MustCompile)
     }
 }
 
@@ -58,7 +70,7 @@ impl Driver for ValidatingPolicyDriver {
     }
 
     fn compile(&self, source: &serde_json::Value) -> Result<Arc<dyn CompiledPolicy>, CompileErrors> {
-        Ok(Arc::new(compile(source, native_environment(*self), Messages::MustCompile)?))
+        Ok(Arc::new(self.program(source)?))
     }
 
     fn explain(
@@ -67,7 +79,7 @@ impl Driver for ValidatingPolicyDriver {
         case: &Case<'_>,
         budget: &Budget,
     ) -> Result<Vec<BodyTrace>, CompileErrors> {
-        Ok(compile(source, native_environment(*self), Messages::MustCompile)?.traces(case, budget))
+        Ok(self.program(source)?.traces(case, budget))
     }
 }
 

@@ -170,7 +170,7 @@ impl Finder<'_> {
         self.reachable(&self.book.tree, &path);
     }
 
-    /// The rules at the target of a modifier and below it, which replaces what they make. A rule above a target is no use of its.
+    /// Adds the rules at the target of a modifier and below it, whose values it replaces. A rule above the target is not a dependency.
     /// Source: OPA `ast/compile.go`, `walkRuleDependencies`: it visits targets like any other reference.
     fn replaced(&mut self, path: &[Name]) {
         if rule_on(&self.book.tree, path.iter().map(|name| &**name))

@@ -86,7 +86,7 @@ fn candidate(module: &Module, index: usize, number: usize, rule: &Rule) -> Optio
     path.extend(head.path.iter().skip(1).map_while(Term::as_str).map(Name::from));
     // Source: OPA `ast/compile.go`, `NewRuleTree`: a rule is where the constant beginning of its reference leads.
     let key = head.path.get(fixed).map(|key| &key.node);
-    // A key that is no scalar is a variable to OPA by the time it looks at `with`.
+    // OPA has replaced keys that are not scalars with variables when it checks `with`.
     let is_whole = !matches!(key, Some(Part::Scalar(_)));
     Some(Candidate { module: index, rule: number, path, fixed, kind: kind(head, fixed), is_whole })
 }

@@ -119,18 +119,19 @@ impl Lowering<'_> {
             Some("input") => Some(Target::Input(resolved.iter().skip(1).map(text).collect())),
             Some("data") => self.data_target(&resolved, target.at),
             _ => match self.find_callee(&resolved) {
-                // This compiler has no functions of these names.
-                Callee::Unknown
-                    if matches!(&*resolved.join("."), "internal.print" | "internal.test_case") =>
-                {
-                    let name = resolved.join(".");
-                    let reason = format!("replacement of internal function \"{name}\" invalid");
-                    self.refuse_replacing(&reason, target.at);
-                    None
-                }
                 Callee::Unknown => {
-                    let message = "with keyword target must reference existing input, data, or a function";
-                    self.report(target.at, DiagnosticCode::Type, message, "");
+                    match resolved.join(".").as_str() {
+                        // This compiler has no functions of these names.
+                        name @ ("internal.print" | "internal.test_case") => {
+                            let reason = format!("replacement of internal function \"{name}\" invalid");
+                            self.refuse_replacing(&reason, target.at);
+                        }
+                        _ => {
+                            let message =
+                                "with keyword target must reference existing input, data, or a function";
+                            self.report(target.at, DiagnosticCode::Type, message, "");
+                        }
+                    }
                     None
                 }
                 callee => Some(Target::Call(callee)),

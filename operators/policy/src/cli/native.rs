@@ -208,7 +208,7 @@ fn program(policy: &Value) -> Result<Arc<dyn CompiledPolicy>, String> {
         return Err("/spec/auditAnnotations: a policy without validations judges nothing here".to_owned());
     }
     let compiled = driver(policy).compile(&Value::Object(source));
-    let mut errors: Vec<_> = compiled.as_ref().err().into_iter().flatten().map(expressions::placed).collect();
+    let mut errors = expressions::errors(&compiled);
     errors.extend(check_annotations(policy));
     match compiled {
         Ok(program) if errors.is_empty() => Ok(program),

@@ -1,7 +1,7 @@
 //! The expressions of a policy that decide nothing here, and are checked all the same: those of mutations and of audit
 //! annotations.
 
-use constraint_framework::driver::{CompileError, Driver, ValidatingPolicyDriver};
+use constraint_framework::driver::{CompileError, CompileErrors, Driver, ValidatingPolicyDriver};
 use serde_json::{Value, json};
 
 use crate::cli::manifest::text;
@@ -42,7 +42,10 @@ pub(super) fn check(
         .collect()
 }
 
-/// An error with its place in the policy.
-pub(super) fn placed(error: &CompileError) -> String {
-    format!("/spec{}: {}", error.location.strip_prefix("source").unwrap_or_default(), error.message)
+/// Returns the errors of a compilation, each with its place in the policy.
+pub(super) fn errors<T>(compiled: &Result<T, CompileErrors>) -> Vec<String> {
+    let placed = |error: &CompileError| {
+        format!("/spec{}: {}", error.location.strip_prefix("source").unwrap_or_default(), error.message)
+    };
+    compiled.as_ref().err().into_iter().flatten().map(placed).collect()
 }

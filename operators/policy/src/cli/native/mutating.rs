@@ -66,8 +66,7 @@ fn check_expressions(policy: &Value, expressions: &[(String, &str)]) -> Vec<Stri
         "validations": [{"expression": "true"}], "variables": list("variables").unwrap_or_default(),
         "matchConditions": list("matchConditions").unwrap_or_default(),
     });
-    let compiled = driver(policy).compile(&source);
-    let mut errors: Vec<_> = compiled.as_ref().err().into_iter().flatten().map(expressions::placed).collect();
+    let mut errors = expressions::errors(&driver(policy).compile(&source));
     let of_mutations = ValidatingPolicyDriver { has_patch_types: true, ..driver(policy) };
     errors.extend(expressions::check(policy, of_mutations, expressions).into_iter().map(|(_, error)| error));
     errors
