@@ -20,10 +20,14 @@ mod verdict;
 use control_plane::ControlPlane;
 use generate::Random;
 use go_program::recording::settle;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::runtime::conditions::is_crd_established;
+use kube::runtime::wait::await_condition;
+use kube::{Api, Client};
 use questions::RULES;
 use serde_json::{Value, json};
-use submission::submit;
-use verdict::{Verdict, crd, ruled};
+use submission::{dry_run, submit};
+use verdict::{Answer, Verdict, crd, rows, ruled};
 
 /// Seeds of recorded schemas; some give none.
 const SCHEMAS: u64 = 300;
@@ -75,4 +79,44 @@ async fn costs_are_recorded() {
     };
     let rows = answered((0..COSTS).map(question).collect()).await;
     settle("schema-merge", "costs.jsonl", &rows).unwrap();
+}
+
+/// The CRDs of `crds.jsonl` are kept there, and the server is asked about them again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crds_are_recorded() {
+    let client = ControlPlane::shared().await.unwrap().client().unwrap();
+    let recorded: Vec<Value> = rows(include_str!("../../../crates/schema-merge/tests/recorded/crds.jsonl"));
+    let mut answers = Vec::new();
+    for mut row in recorded {
+        let answer = submit(&client, &row["crd"], "Ignore").await.masked();
+        row["strict"] = match submit(&client, &row["crd"], "Strict").await {
+            Answer::Undecodable(message) if !matches!(answer, Answer::Undecodable(_)) => json!(message),
+            _ => Value::Null,
+        };
+        row["answer"] = json!(answer);
+        if let Some(sent) = row["object"].get("sent").cloned() {
+            row["object"] = object(&client, &row["crd"], sent).await;
+        }
+        answers.push(row);
+    }
+    settle("schema-merge", "crds.jsonl", &answers).unwrap();
+}
+
+/// What becomes of an object once its CRD is installed.
+async fn object(client: &Client, crd: &Value, sent: Value) -> Value {
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let definition: CustomResourceDefinition = serde_json::from_value(crd.clone()).unwrap();
+    let name = definition.metadata.name.clone().unwrap();
+    crds.create(&Default::default(), &definition).await.unwrap();
+    await_condition(crds, &name, is_crd_established()).await.unwrap();
+    let resource = format!("{}/v1/namespaces/default/foos", definition.spec.group);
+    let mut stored: Value =
+        serde_json::from_str(&dry_run(client, &resource, &sent, "Ignore").await.unwrap()).unwrap();
+    stored["metadata"] = sent["metadata"].clone();
+    let strict = match dry_run(client, &resource, &sent, "Strict").await {
+        Ok(_) => Value::Null,
+        Err(kube::Error::Api(status)) if status.code == 400 => json!(status.message),
+        Err(other) => panic!("the server did not judge: {other}\n{sent:#}"),
+    };
+    json!({"sent": sent, "stored": stored, "strict": strict})
 }

@@ -1,21 +1,17 @@
-//! The verdicts of Kubernetes 1.36's API server in `schemas.jsonl`, `rules.jsonl` and `costs.jsonl`: generated schemas,
-//! rules about one schema, and rules whose estimated cost is barely too high.
+//! The verdicts of Kubernetes 1.36's API server in `crds.jsonl`, `schemas.jsonl`, `rules.jsonl` and `costs.jsonl`: CRDs
+//! written by hand or by kube-derive, generated schemas, rules about one schema, and rules whose estimated cost is barely
+//! too high.
 //!
 //! Rows are written by `UPDATE_RECORDINGS=1 cargo test -p schema-conformance --test recordings`, which needs Go; this
 //! test does not.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
-
+mod crds;
 mod verdict;
 
 use schema_merge::validate_crd;
 use serde::Deserialize;
 use serde_json::Value;
-use verdict::{Answer, crd};
-
-fn rows<'t, Row: Deserialize<'t>>(recorded: &'t str) -> Vec<Row> {
-    recorded.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
-}
+use verdict::{Answer, crd, rows};
 
 fn none_differ(rows: usize, differences: &[String]) {
     assert!(differences.is_empty(), "{} of {rows} differ:\n{}", differences.len(), differences.join("\n\n"));
@@ -43,8 +39,8 @@ fn generated_schemas_have_the_servers_verdict_in_its_words() {
 /// Without the feature only the form of a rule is checked.
 #[cfg(feature = "cel")]
 mod rules {
-    use super::verdict::{Answer, Verdict, compared, crd, ruled};
-    use super::{Deserialize, Value, none_differ, rows};
+    use super::verdict::{Answer, Verdict, compared, crd, rows, ruled};
+    use super::{Deserialize, Value, none_differ};
 
     #[derive(Deserialize)]
     struct Rule {

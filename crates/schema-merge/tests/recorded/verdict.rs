@@ -1,12 +1,28 @@
 //! The verdict of an API server on a CRD, and how ours differs from it. The tests that ask a server use the same file.
 #![allow(dead_code, reason = "each test uses its own part of this file")]
-#![allow(clippy::indexing_slicing, clippy::string_slice, reason = "only tests include this file")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "only tests include this file"
+)]
 
 use std::collections::BTreeSet;
 
 use schema_merge::{Diagnostic, Severity, validate_crd};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+/// The rows of a recording. One nests 200 objects, which is more than serde_json reads by default.
+pub(crate) fn rows<Row: DeserializeOwned>(recorded: &str) -> Vec<Row> {
+    let row = |line: &str| {
+        let mut deserializer = serde_json::Deserializer::from_str(line);
+        deserializer.disable_recursion_limit();
+        Row::deserialize(&mut deserializer).expect("a row")
+    };
+    recorded.lines().map(row).collect()
+}
 
 /// Answer of the server.
 #[derive(Debug, Deserialize, PartialEq, Serialize)]

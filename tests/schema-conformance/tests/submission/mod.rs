@@ -13,12 +13,7 @@ pub(crate) fn setting(name: &str, default: u64) -> u64 {
 
 /// Submits a CRD; panics when the server does not judge it.
 pub(crate) async fn submit(client: &Client, crd: &Value, field_validation: &str) -> Answer {
-    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let request = http::Request::post(format!("{path}?dryRun=All&fieldValidation={field_validation}"))
-        .header("content-type", "application/json")
-        .body(serde_json::to_vec(crd).unwrap())
-        .unwrap();
-    match client.request::<Value>(request).await {
+    match dry_run(client, "apiextensions.k8s.io/v1/customresourcedefinitions", crd, field_validation).await {
         Ok(_) => Answer::Accepted,
         Err(kube::Error::Api(status)) if status.code == 422 => {
             let causes = status.details.into_iter().flat_map(|details| details.causes);
@@ -27,4 +22,19 @@ pub(crate) async fn submit(client: &Client, crd: &Value, field_validation: &str)
         Err(kube::Error::Api(status)) if status.code == 400 => Answer::Undecodable(status.message),
         Err(other) => panic!("the server did not judge: {other}\n{crd:#}"),
     }
+}
+
+/// What would be stored of an object if it were created.
+pub(crate) async fn dry_run(
+    client: &Client,
+    resource: &str,
+    object: &Value,
+    field_validation: &str,
+) -> kube::Result<String> {
+    let request =
+        http::Request::post(format!("/apis/{resource}?dryRun=All&fieldValidation={field_validation}"))
+            .header("content-type", "application/json")
+            .body(serde_json::to_vec(object).unwrap())
+            .unwrap();
+    client.request_text(request).await
 }
