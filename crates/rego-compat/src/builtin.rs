@@ -1,8 +1,8 @@
 //! OPA's builtin functions: one table of their names, types, prices and code, and a file for each family of functions.
 //!
-//! The families have the names of OPA's files in `topdown/`, but for `graph` (`reachable.go`), `rego` (`parse.go`), `types`
-//! (`type.go`), `units` (`parse_bytes.go` and `parse_units.go`) and `yaml` (`encoding.go`). Nothing here knows about modules, rules
-//! or plans.
+//! The families have the names of OPA's files in `topdown/`, but for `graph` (`reachable.go`), `json_schema`
+//! (`jsonschema.go`), `rego` (`parse.go`), `types` (`type.go`), `units` (`parse_bytes.go` and `parse_units.go`) and `yaml`
+//! (`encoding.go`). Nothing here knows about modules, rules or plans.
 
 mod aggregates;
 mod arithmetic;
@@ -195,6 +195,9 @@ pub struct BuiltinFunction {
     pub arity: usize,
     /// True if Rego v1 removed it, so that only a v0 module may call it.
     pub v0_only: bool,
+    /// True if equal arguments give equal results. False for what OPA calls nondeterministic, and for checks of certificates,
+    /// which depend on the time.
+    pub deterministic: bool,
 }
 
 /// Returns OPA's builtin functions, ordered by name, without those of families that are not in this build (see the features
@@ -204,6 +207,7 @@ pub fn builtin_functions() -> impl Iterator<Item = BuiltinFunction> {
         name: builtin.name,
         arity: builtin.args.len(),
         v0_only: builtin.removed,
+        deterministic: builtin.pure,
     })
 }
 
@@ -211,11 +215,9 @@ fn answer(value: impl Into<Value>) -> Answer {
     Ok(Some(value.into()))
 }
 
+/// Returns an operand that must be a string, for functions that are undefined otherwise.
 fn text_at<'a>(args: &[&'a Value], index: usize) -> Option<&'a str> {
-    match args.get(index) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    }
+    operand::string(args, index).ok()
 }
 
 #[cfg(test)]

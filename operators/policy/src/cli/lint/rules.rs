@@ -8,7 +8,7 @@ use constraint_framework::api::{
 };
 use constraint_framework::inventory::Reads;
 use regex::Regex;
-use rego_compat::{Module, RegoVersion, Restrictions, Segment};
+use rego_compat::{BuiltinFunction, Module, RegoVersion, Restrictions, Segment, builtin_functions};
 use schema_merge::MountPath;
 use serde_json::Value;
 
@@ -37,9 +37,6 @@ pub(super) const RULES: &[(&str, &str)] = &[
     ("never-matches", "No object meets the criteria of the constraint, or one of them."),
     ("no-description", "The template does not say what it is for."),
 ];
-
-/// Functions whose value depends on the time, on chance or on the network.
-const UNSTEADY: [&str; 5] = ["time.now_ns", "rand.intn", "uuid.rfc4122", "http.send", "io.jwt.decode_verify"];
 
 /// A manifest, and where its fields are.
 struct Reviewed<'a> {
@@ -243,10 +240,10 @@ fn of_rego(manifest: &Reviewed<'_>, rego: &RegoSource) -> Vec<Lint> {
     let mut lints = Vec::new();
     for (number, line) in rego.rego.lines().enumerate() {
         let code = line.split('#').next().unwrap_or_default();
-        for name in UNSTEADY {
+        for BuiltinFunction { name, .. } in builtin_functions().filter(|function| !function.deterministic) {
             if let Some(column) = code.find(&format!("{name}(")) {
                 let place = format!("template:{}:{}", number.saturating_add(1), column.saturating_add(1));
-                let message = format!("{name} has another value each time it is called");
+                let message = format!("{name} has a value that depends on more than its arguments");
                 lints.push(placed(manifest, &place, "not-deterministic", message));
             }
         }
