@@ -4,14 +4,14 @@
 //! caller's ([`FromJson`]). How a float is written is [`strconv::format_json`](crate::strconv::format_json).
 
 mod indent;
-#[cfg(feature = "sigs-yaml")]
+#[cfg(feature = "marshal")]
 mod marshal;
 mod quote;
 
 use std::fmt;
 
 pub use indent::indent;
-#[cfg(feature = "sigs-yaml")]
+#[cfg(feature = "marshal")]
 pub use marshal::marshal;
 pub use quote::{quote, quote_without_html};
 

@@ -19,7 +19,7 @@
 //! | [`net`], [`netip`] | `net.IPNet`, and `k8s.io/utils/net`: addresses as before Go 1.17; `net/netip` prefixes | |
 //! | [`url`] | `net/url` | |
 //! | [`mail`] | `net/mail` addresses | |
-//! | [`json`] | `encoding/json`: its decoder, strings in quotes, indentation; `marshal` behind `sigs-yaml` | |
+//! | [`json`] | `encoding/json`: its decoder, strings in quotes, indentation; `marshal` behind the feature of that name | |
 //! | [`utf8`] | strings made of bytes | |
 //! | `base64` | `encoding/base64` | `base64` |
 //! | `yaml` | `go.yaml.in/yaml` v2 and v3: composing, the meaning of plain words | `yaml` |

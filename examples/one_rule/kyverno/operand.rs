@@ -4,9 +4,10 @@
 
 use std::cmp::Ordering;
 
+use go_compat::duration;
 use serde_json::Value;
 
-use super::number::{duration, quantity};
+use super::number::quantity;
 
 /// A compiled text.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +31,8 @@ enum Term {
 struct Comparison {
     operator: Operator,
     text: String,
-    duration: Option<f64>,
+    /// In nanoseconds.
+    duration: Option<i64>,
     quantity: Option<f64>,
 }
 
@@ -109,11 +111,13 @@ impl Term {
         let (above, below) =
             if not { (Operator::Less, Operator::More) } else { (Operator::AtLeast, Operator::AtMost) };
         let (from, to) = (Comparison::new(above, from), Comparison::new(below, to));
-        match from.duration.zip(to.duration).or(from.quantity.zip(to.quantity)) {
+        let by_duration = from.duration.zip(to.duration).map(|(from, to)| from > to);
+        let by_quantity = from.quantity.zip(to.quantity).map(|(from, to)| from > to);
+        match by_duration.or(by_quantity) {
             None => Err(wrong("write a number, a quantity or a duration at both ends of a range")),
-            Some((from, to)) if from > to => Err(wrong("the range is upside down")),
-            Some(_) if not => Ok(Self::Outside(from, to)),
-            Some(_) => Ok(Self::Within(from, to)),
+            Some(true) => Err(wrong("the range is upside down")),
+            Some(false) if not => Ok(Self::Outside(from, to)),
+            Some(false) => Ok(Self::Within(from, to)),
         }
     }
 
@@ -148,7 +152,7 @@ fn is_end(text: &str) -> bool {
 
 impl Comparison {
     fn new(operator: Operator, text: &str) -> Self {
-        Self { operator, text: text.to_owned(), duration: duration(text), quantity: quantity(text) }
+        Self { operator, text: text.to_owned(), duration: duration::parse(text), quantity: quantity(text) }
     }
 
     fn number(operator: Operator, text: &str) -> Result<Self, &'static str> {
@@ -159,10 +163,9 @@ impl Comparison {
 
     fn matches(&self, value: &Value) -> bool {
         let number = number_of(value);
-        let compared = |bound: Option<f64>, read: fn(&str) -> Option<f64>| {
-            read(number.as_deref()?)?.partial_cmp(&bound?)
-        };
-        if let Some(order) = compared(self.duration, duration).or_else(|| compared(self.quantity, quantity)) {
+        let by_duration = || Some(duration::parse(number.as_deref()?)?.cmp(&self.duration?));
+        let by_quantity = || quantity(number.as_deref()?)?.partial_cmp(&self.quantity?);
+        if let Some(order) = by_duration().or_else(by_quantity) {
             return self.operator.holds(order);
         }
         let is_like = text_of(value).map(|text| wildcard(&self.text, &text));

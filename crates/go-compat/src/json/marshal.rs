@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::quote;
 use crate::strconv;
 
-/// Returns a value as `json.Marshal` writes it, compact: 1 for the float `1.0`, and what HTML gives a meaning is escaped.
+/// Returns a value as `json.Marshal` writes it, compact: keys are sorted, the float `1.0` is 1, and what HTML gives a meaning is escaped.
 #[must_use]
 pub fn marshal(value: &Value) -> String {
     let mut out = String::new();
@@ -30,8 +30,11 @@ fn append(value: &Value, out: &mut String) {
             out.push(']');
         }
         Value::Object(fields) => {
+            // They are sorted already, unless a program switches on serde_json's `preserve_order`.
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
             out.push('{');
-            for (position, (name, value)) in fields.iter().enumerate() {
+            for (position, (name, value)) in fields.into_iter().enumerate() {
                 out.push_str(if position == 0 { "" } else { "," });
                 quote(name, out);
                 out.push(':');

@@ -5,32 +5,23 @@
 use std::collections::BTreeMap;
 
 use go_compat::json;
-use go_compat::strconv::format_json;
 use serde_json::{Map, Value, json};
 
 use crate::keyword::{EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE};
 use crate::node::{Additional, Items, Node};
 
-/// A value as `encoding/json` writes it: sorted keys, HTML characters escaped.
+/// A value as the server prints it after reading it.
 pub(crate) fn go_json(value: &Value) -> String {
+    json::marshal(&as_read(value))
+}
+
+/// Kubernetes reads an integer beyond 64 bits with a sign as a double.
+fn as_read(value: &Value) -> Value {
     match value {
-        Value::String(text) => json_text(text),
-        Value::Number(number) => match number.as_f64() {
-            // Go reads an integer beyond 64 bits with a sign as a double.
-            Some(float) if !number.is_i64() => format_json(float).unwrap_or_else(|| number.to_string()),
-            _ => number.to_string(),
-        },
-        Value::Array(list) => list_of(list.iter().map(go_json)),
-        Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by(|left, right| left.0.cmp(right.0));
-            let entries: Vec<_> = entries
-                .into_iter()
-                .map(|(key, value)| format!("{}:{}", json_text(key), go_json(value)))
-                .collect();
-            format!("{{{}}}", entries.join(","))
-        }
-        other => other.to_string(),
+        Value::Number(number) if number.is_u64() && !number.is_i64() => json!(number.as_f64()),
+        Value::Array(list) => list.iter().map(as_read).collect(),
+        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), as_read(value))).collect(),
+        other => other.clone(),
     }
 }
 

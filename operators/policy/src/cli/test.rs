@@ -3,7 +3,6 @@
 //! `input.rs` reads, `assemble.rs` puts in force, `judge.rs` asks; what came of it is printed by `test/text.rs`,
 //! `test/record.rs` (JSON and YAML) and `test/sarif.rs` (SARIF).
 
-mod indent;
 mod record;
 mod sarif;
 mod scorecard;

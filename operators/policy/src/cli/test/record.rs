@@ -9,12 +9,15 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::cli::judge::PlacedViolation;
+use go_compat::json::indent;
 use go_compat::sigs_yaml;
 
-use super::indent::indented;
 use super::scorecard::Scorecard;
 use super::stats::Entry as Stats;
 use super::trace::Traces;
+
+/// The spaces of a level, as gator has them.
+const INDENT: &str = "    ";
 
 /// An entry of the JSON list.
 #[derive(Serialize)]
@@ -85,8 +88,8 @@ pub(super) fn json(
 ) -> io::Result<()> {
     if !beside.is_empty() {
         let results = Entries { violations, traces, first: 0 };
-        let text = serde_json::to_vec(&Document { results, beside })?;
-        out.write_all(&indented(&text))?;
+        let text = serde_json::to_string(&Document { results, beside })?;
+        out.write_all(indent(&text, "", INDENT).as_bytes())?;
         return out.write_all(b"\n");
     }
     out.write_all(b"[")?;
@@ -138,7 +141,7 @@ fn in_parts(
 }
 
 fn part(entries: Entries<'_>) -> io::Result<Vec<u8>> {
-    let mut text = indented(&serde_json::to_vec(&entries)?);
+    let mut text = indent(&serde_json::to_string(&entries)?, "", INDENT).into_bytes();
     // `[` and its line, and `]` and the line in front of it.
     text.truncate(text.len().saturating_sub(2));
     text.drain(..2.min(text.len()));
