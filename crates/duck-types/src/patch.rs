@@ -78,11 +78,7 @@ impl Operations {
         if self.precondition == PatchPrecondition::Leaves && !self.test_old_list(before) {
             return;
         }
-        let front = before.iter().zip(after).take_while(|(old, new)| old == new).count();
-        let rest = |list: &[Value]| list.len().saturating_sub(front);
-        let longest = rest(before).min(rest(after));
-        let back =
-            before.iter().rev().zip(after.iter().rev()).take(longest).take_while(|(o, n)| o == n).count();
+        let (front, back) = common_ends(before, after);
         let end = |list: &[Value]| list.len().saturating_sub(back);
         let both = end(before).min(end(after));
         let between = before.iter().zip(after).enumerate().take(both).skip(front);
@@ -225,4 +221,14 @@ fn collect<'a>(
         }
         _ => out.push(ValueChange { pointer: pointer(&*at), read: read.cloned(), found: found.cloned() }),
     }
+}
+
+/// How many elements at the front and at the back of two lists are equal; together at most as many as the shorter list has.
+///
+/// `[a, b, c]` and `[a, x, y, c]` have one at the front and one at the back, `[a, a]` and `[a]` one at the front.
+pub(crate) fn common_ends(before: &[Value], after: &[Value]) -> (usize, usize) {
+    let front = before.iter().zip(after).take_while(|(old, new)| old == new).count();
+    let rest = before.len().min(after.len()).saturating_sub(front);
+    let from_behind = before.iter().rev().zip(after.iter().rev());
+    (front, from_behind.take(rest).take_while(|(old, new)| old == new).count())
 }

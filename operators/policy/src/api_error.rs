@@ -1,4 +1,4 @@
-//! Errors of the Kubernetes client as sentences for people, and the ones that trying again cannot help.
+//! Errors with their causes as sentences for people, and the errors of the Kubernetes client that trying again cannot help.
 
 use kube::core::Status;
 

@@ -46,7 +46,7 @@ const OPERATOR: Allowed = &[
     ),
     ("budget", &[]),
     ("catalog", &["api_error", "cli", "written"]),
-    ("cli", &["api_version", "budget", "enforce", "in_force"]),
+    ("cli", &["api_error", "api_version", "budget", "enforce", "in_force"]),
     ("config", &[]),
     (
         "controller",
@@ -54,7 +54,7 @@ const OPERATOR: Allowed = &[
     ),
     ("declaration", &[]),
     ("digest", &[]),
-    ("enforce", &["config", "events", "in_force"]),
+    ("enforce", &["api_error", "config", "events", "in_force"]),
     ("established", &["own_watch"]),
     ("events", &["api_error", "digest"]),
     ("in_force", &["config"]),

@@ -5,6 +5,8 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value};
 
+use crate::patch::common_ends;
+
 /// The most pairs of elements that are compared to find out which element was changed into which.
 const COMPARED: usize = 1 << 18;
 
@@ -102,11 +104,7 @@ fn covers(seen: &Value, old: &Value) -> bool {
 /// new  [{"type": "B", "ok": false}, {"type": "C", "ok": false}]     B continues B, and C is new
 /// ```
 pub(super) fn partners(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
-    let front = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let rest = |list: &[Value]| list.len().saturating_sub(front);
-    let longest = rest(old).min(rest(new));
-    let back =
-        old.iter().rev().zip(new.iter().rev()).take(longest).take_while(|(old, new)| old == new).count();
+    let (front, back) = common_ends(old, new);
     let shift = |index: usize| index.saturating_add(old.len()).checked_sub(new.len());
     let (old_end, new_end) = (old.len().saturating_sub(back), new.len().saturating_sub(back));
     let mut free: HashMap<&Value, VecDeque<usize>> = HashMap::new();

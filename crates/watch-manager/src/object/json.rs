@@ -2,13 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The keys and values of a JSON object, each as its text.
-pub(super) struct Fields<'a>(pub(super) Vec<(&'a RawValue, &'a RawValue)>);
+/// The keys and values of a JSON object, in their order, and each as often as it is there.
+pub(super) struct Entries<K, V>(pub(super) Vec<(K, V)>);
+
+/// Keys and values as their text.
+pub(super) type Fields<'a> = Entries<&'a RawValue, &'a RawValue>;
 
 // === impl Fields ===
 
@@ -28,25 +32,26 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+impl<'de, K: Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de> for Entries<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
+        struct EntriesVisitor<K, V>(PhantomData<(K, V)>);
+        impl<'de, K: Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for EntriesVisitor<K, V> {
+            type Value = Entries<K, V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a JSON object")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
+                // Most objects have fewer fields or labels.
+                let mut entries = Vec::with_capacity(8);
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
                 }
-                Ok(Fields(fields))
+                Ok(Entries(entries))
             }
         }
-        deserializer.deserialize_map(FieldsVisitor)
+        deserializer.deserialize_map(EntriesVisitor(PhantomData))
     }
 }
 

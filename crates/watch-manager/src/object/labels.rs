@@ -1,21 +1,17 @@
 //! The labels in the text of an object, tested without copies: a registrar that joins a kind with a label selector has each
 //! of its objects tested at once.
 
-use std::fmt;
-
 use kube::core::Expression;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 
-use super::json::Fields;
+use super::json::{Entries, Fields};
 
 /// Labels without escapes, as they lie in the text.
-struct Plain<'a>(Vec<(&'a str, &'a str)>);
+type Plain<'a> = Entries<&'a str, &'a str>;
 
 /// Returns true if the labels of this JSON text satisfy all requirements.
 pub(super) fn satisfy(text: &str, requirements: &[Expression]) -> bool {
     match serde_json::from_str::<Plain<'_>>(text) {
-        Ok(Plain(labels)) => requirements.iter().all(|it| is_met(it, last(&labels, expected_key(it)))),
+        Ok(Entries(labels)) => requirements.iter().all(|it| is_met(it, last(&labels, expected_key(it)))),
         // Escapes, or a value that is not a string.
         Err(_) => {
             let labels: Vec<_> = Fields::parse(text).into_iter().flat_map(Fields::strings).collect();
@@ -48,29 +44,6 @@ fn is_met(requirement: &Expression, label: Option<&str>) -> bool {
         Expression::NotEqual(_, value) => label != Some(value),
         Expression::Exists(_) => label.is_some(),
         Expression::DoesNotExist(_) => label.is_none(),
-    }
-}
-
-impl<'de> Deserialize<'de> for Plain<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PlainVisitor;
-        impl<'de> Visitor<'de> for PlainVisitor {
-            type Value = Plain<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("labels without escapes")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                // Most objects have fewer.
-                let mut labels = Vec::with_capacity(8);
-                while let Some(label) = map.next_entry()? {
-                    labels.push(label);
-                }
-                Ok(Plain(labels))
-            }
-        }
-        deserializer.deserialize_map(PlainVisitor)
     }
 }
 

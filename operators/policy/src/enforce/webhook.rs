@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument, Span};
 
+use crate::api_error::causes;
 use crate::config::Process;
 use crate::in_force::{InForce, PolicyHandle};
 
@@ -211,7 +212,7 @@ impl Work {
     }
 
     fn judge(&self, deadline: Instant) -> Result<(Verdict, ReviewCosts), String> {
-        let mut review = AdmissionTarget.request(self.request.json()).map_err(|error| chain(&error))?;
+        let mut review = AdmissionTarget.request(self.request.json()).map_err(|error| causes(&error))?;
         if self.namespace.is_some() {
             review = review.into_builder().namespace_object(self.namespace.clone()).build();
         }
@@ -290,14 +291,4 @@ fn response(verdict: &Verdict) -> AdmissionResponse {
         false => AdmissionResponse::allow(),
     };
     response.with_warnings(verdict.warnings())
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -91,7 +91,8 @@ impl Route {
         let (plural, rest) = rest.split_first()?;
         let mut resource = Resource { group, version, plural: (*plural).to_owned(), ..Resource::default() };
         resource.namespace = namespace.map(Into::into);
-        let parameters = parameters(request.uri.query().unwrap_or_default());
+        let query = request.uri.query().unwrap_or_default();
+        let parameters: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         resource.read(&parameters, request);
         let content = request.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
         let form = match content.is_some_and(|content| content.starts_with(b"application/json-patch+json")) {
@@ -150,31 +151,6 @@ impl Resource {
         let accept = request.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
         self.metadata_only = accept.is_some_and(|accept| accept.contains("as=PartialObjectMetadata"));
     }
-}
-
-/// The name and value pairs of a query.
-fn parameters(query: &str) -> Vec<(String, String)> {
-    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
-}
-
-/// `%41+b` as `A b`.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-        match byte {
-            b'+' => bytes.push(b' '),
-            b'%' => {
-                let (high, low) = (digit(rest.next()), digit(rest.next()));
-                let code = high.zip(low).map(|(high, low)| high.wrapping_mul(16).wrapping_add(low));
-                bytes.extend(code.and_then(|code| u8::try_from(code).ok()));
-            }
-            other => bytes.push(other),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A label selector, as `a=b,c!=d,e in (f,g),h notin (i),j,!k`.

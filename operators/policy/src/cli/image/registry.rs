@@ -20,6 +20,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::rustls::crypto::ring;
 
+use crate::api_error::causes;
+
 use super::{Limits, Store, TOO_LARGE, hex};
 
 const ACCEPTED: [&str; 4] = [
@@ -61,7 +63,7 @@ impl Registry {
             user_agent: concat!("webtroller/", env!("CARGO_PKG_VERSION")),
             ..ClientConfig::default()
         };
-        let client = Client::try_from(config).map_err(|error| with_cure(reason(&error)))?;
+        let client = Client::try_from(config).map_err(|error| with_cure(causes(&error)))?;
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
         let now = Instant::now();
@@ -75,7 +77,7 @@ impl Registry {
     fn pull(&self, image: &Reference) -> Result<Vec<u8>, String> {
         self.within(async {
             let pulled = self.client.pull_manifest_raw(image, &self.auth, &ACCEPTED).await;
-            pulled.map(|(content, _)| content.to_vec()).map_err(|error| reason(&error))
+            pulled.map(|(content, _)| content.to_vec()).map_err(|error| causes(&error))
         })
     }
 
@@ -101,10 +103,10 @@ impl Store for Registry {
         let layer = OciDescriptor { digest: digest.to_owned(), ..OciDescriptor::default() };
         self.within(async {
             let pulled = self.client.pull_blob_stream(&self.image, &layer).await;
-            let mut pieces = pulled.map_err(|error| reason(&error))?.stream;
+            let mut pieces = pulled.map_err(|error| causes(&error))?.stream;
             let mut content = Vec::new();
             // The last piece is an error where the digest is another one.
-            while let Some(piece) = pieces.try_next().await.map_err(|error| reason(&error))? {
+            while let Some(piece) = pieces.try_next().await.map_err(|error| causes(&error))? {
                 content.extend_from_slice(&piece);
                 if u64::try_from(content.len()).is_ok_and(|size| size >= most) {
                     return Err(TOO_LARGE.to_owned());
@@ -162,20 +164,6 @@ fn with_cure(reason: String) -> String {
     "no certificate authority is known: install those of the system (the package ca-certificates), or name a file of them with \
      SSL_CERT_FILE"
         .to_owned()
-}
-
-/// An error with its causes: the first sentence alone is often "error sending request".
-fn reason(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]
