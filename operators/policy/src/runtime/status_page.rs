@@ -6,7 +6,7 @@
 
 mod html;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use admission_server::Answer;
@@ -18,7 +18,7 @@ use hyper::header::{
 use hyper::{Response, StatusCode};
 use pod_status::{HighWaterMarks, ParentKind};
 use serde_json::Value;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use watch_manager::{GroupVersionKind, WatchManager};
 
@@ -52,7 +52,8 @@ pub(super) struct Sources {
 #[derive(Clone)]
 pub(super) struct StatusPage {
     sources: Sources,
-    /// The last page. One is made at a time.
+    /// One page is made at a time.
+    turn: Arc<Semaphore>,
     last: Arc<Mutex<Option<(Instant, String)>>>,
 }
 
@@ -95,25 +96,34 @@ struct Pod {
 
 impl StatusPage {
     pub(super) fn new(sources: Sources) -> Self {
-        Self { sources, last: Arc::default() }
+        Self { sources, turn: Arc::new(Semaphore::new(1)), last: Arc::default() }
     }
 
     /// Answers a request for `/`.
     pub(super) async fn answer(self) -> Answer {
-        let mut last = self.last.lock().await;
-        if let Some((at, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-            tracing::trace!(age = ?at.elapsed(), "the status page is shown again");
-            return page(StatusCode::OK, text.clone());
-        }
-        let sources = self.sources.clone();
-        // Thousands of policies take a while to read.
-        match tokio::task::spawn_blocking(move || html::render(&sources.page())).await {
-            Ok(text) => {
-                *last = Some((Instant::now(), text.clone()));
-                page(StatusCode::OK, text)
-            }
+        let turn = Arc::clone(&self.turn).acquire_owned().await;
+        // Thousands of policies take a while to read. The page is made to its end, also for a client that has gone.
+        let made = tokio::task::spawn_blocking(move || {
+            let text = self.text();
+            drop(turn);
+            text
+        });
+        match made.await {
+            Ok(text) => page(StatusCode::OK, text),
             Err(_) => page(StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made\n".to_owned()),
         }
+    }
+
+    /// The last page while it is fresh, or a new one.
+    fn text(&self) -> String {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, text)) = last().as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+            tracing::trace!(age = ?at.elapsed(), "the status page is shown again");
+            return text.clone();
+        }
+        let text = html::render(&self.sources.page());
+        *last() = Some((Instant::now(), text.clone()));
+        text
     }
 }
 
