@@ -37,9 +37,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (url, shutdown) = (format!("https://{}", listener.local_addr()?), CancellationToken::new());
     let server = tokio::spawn(Server::new(listener, routes).with_tls(tls.clone()).run(shutdown.clone()));
     let ann = || json!({"owner": "ann"});
-    let story = async {
+    let demo = async {
         register(&client, &url, Some(&first.authority)).await?;
-        // A dry run tells when the API server has learnt of the registration.
+        // A dry run succeeds once the API server knows the registration.
         while create(&client, "waiting", json!({}), true).await.starts_with("created") {}
         println!("{}", create(&client, "without-owner", json!({}), false).await);
         println!("{}", create(&client, "with-owner", ann(), false).await);
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("rotated: {}", create(&client, "after-rotation", ann(), false).await);
         Ok::<(), Box<dyn Error>>(())
     };
-    let ended = tokio::select! { it = story => it, it = shutdown_on_signal(CancellationToken::new(), Duration::ZERO, CancellationToken::new()) => it.map_err(Into::into) };
+    let ended = tokio::select! { it = demo => it, it = shutdown_on_signal(CancellationToken::new(), Duration::ZERO, CancellationToken::new()) => it.map_err(Into::into) };
     // Whatever has happened: a registered webhook without a server refuses everything.
     let removed = register(&client, &url, None).await.inspect_err(|left| eprintln!("left: {left}"));
     shutdown.cancel();

@@ -69,7 +69,7 @@ impl Live {
         Ok(())
     }
 
-    /// Takes every form out of force, also what a run has left that was killed: its webhook has nobody who answers, and refuses all.
+    /// Takes every form out of force, also what a killed run has left: no server answers for its webhook, which therefore refuses every request.
     /// The namespaces stay, with the Deployments that are older than the rule.
     pub(crate) async fn withdraw(&self) -> Result<()> {
         for form in FORMS {

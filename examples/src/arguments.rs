@@ -13,7 +13,7 @@ use crate::rights;
 /// Arguments of every pattern.
 #[derive(Clone, Debug, Parser)]
 pub struct Arguments {
-    /// Starts a control plane, tells the story of the pattern on it, and ends.
+    /// Starts a control plane, runs the demo of the pattern on it, and ends.
     #[arg(long)]
     pub demo: bool,
     /// With --demo: takes the cluster of the kubeconfig instead of starting one.

@@ -93,7 +93,7 @@ impl Cluster {
         found?.with_context(|| format!("there is no {} {name}", K::kind(&())))
     }
 
-    /// Prints a line of the story.
+    /// Prints a line of the demo.
     pub fn say(&self, line: impl AsRef<str>) {
         print(format_args!("  [{}] {}", self.role, line.as_ref()));
     }

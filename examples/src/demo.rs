@@ -28,7 +28,7 @@ use crate::{Arguments, Cluster, Place};
 /// Far more than any step takes; a demo that waits for longer has failed.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The tools that a story is told with.
+/// The cluster, the processes and the output of a demo.
 pub struct Demo {
     cluster: Cluster,
     kubeconfig: Option<PathBuf>,
@@ -85,13 +85,13 @@ impl Demo {
         })
     }
 
-    /// The cluster, as the user of the story sees it.
+    /// The cluster, as the user of the demo sees it.
     #[must_use]
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// Prints the heading of a part of the story.
+    /// Prints the heading of a part of the demo.
     pub fn chapter(&self, text: &str) {
         print(format_args!("\n{text}"));
     }
@@ -234,15 +234,15 @@ impl Demo {
         }
     }
 
-    /// Says so when the role that was to be killed, frozen or doubled is not in the story: a misspelt one is killed nowhere.
+    /// Says so when the role that was to be killed, frozen or doubled is not in the demo: a misspelt one is killed nowhere.
     pub(crate) fn check_roles(&self) -> Result<()> {
         for (place, fate) in [(&self.kill, "killed"), (&self.freeze, "frozen")] {
             if let Some(Place { role, .. }) = place {
-                bail!("`{role}` was to be {fate}, and this story starts no such role");
+                bail!("`{role}` was to be {fate}, and this demo starts no such role");
             }
         }
         match self.twice.iter().find(|(_, started)| !**started) {
-            Some((role, _)) => bail!("`{role}` was to run twice, and this story starts no such role"),
+            Some((role, _)) => bail!("`{role}` was to run twice, and this demo starts no such role"),
             None => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! The parts that the controller patterns under `patterns/` share: a command line, a demo, and a failpoint.
 //!
 //! ```sh
-//! cargo run -p examples --example api_contract -- --demo                # a control plane, a story, and an end
+//! cargo run -p examples --example api_contract -- --demo                # a control plane, the demo, and an end
 //! cargo run -p examples --example api_contract -- --demo --kill core:3  # the same, and `core` is killed after write 3
 //! cargo run -p examples --example api_contract                          # all controllers, in your kubeconfig's cluster
 //! cargo run -p examples --example api_contract -- --roles               # the RBAC roles that they need

@@ -1,6 +1,6 @@
 //! Lines for a terminal that may be gone.
 //!
-//! `println!` panics when standard output is closed, as with `| head`. A story goes on to its end then, and a controller does not end with
+//! `println!` panics when standard output is closed, as with `| head`. A demo goes on to its end then, and a controller does not end with
 //! the program that reads its log.
 
 use std::fmt::Display;

@@ -20,9 +20,9 @@ use crate::output::print;
 use crate::{Arguments, Cluster, Demo, rights, trace};
 
 /// Time to finish what was begun, when the process is asked to end: what a kubelet gives.
-const FAREWELL: Duration = Duration::from_secs(30);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A pattern: its controllers, by role, and the story of its demo.
+/// A pattern: its controllers, by role, and its demo.
 pub trait Pattern {
     /// The controllers; without arguments the program runs all of them.
     const ROLES: &'static [&'static str];
@@ -45,7 +45,7 @@ pub trait Pattern {
     ) -> impl Future<Output = Result<()>> + Send;
 
     /// Does what users do, and waits for what the controllers make of it.
-    fn story(demo: &mut Demo) -> impl Future<Output = Result<()>> + Send;
+    fn run_demo(demo: &mut Demo) -> impl Future<Output = Result<()>> + Send;
 }
 
 /// The `main` of a pattern.
@@ -77,23 +77,23 @@ pub fn no_role<P: Pattern>(role: &str) -> anyhow::Error {
     anyhow!("there is no role {role}: the roles are {}", P::ROLES.join(", "))
 }
 
-/// Tells the story, or runs controllers.
+/// Runs the demo, or controllers.
 async fn begin<P: Pattern>(arguments: &Arguments) -> Result<()> {
     if arguments.demo {
         let mut demo = Demo::begin(arguments).await?;
         let interrupted = asked_to_end()?;
-        let told = async {
+        let ended = async {
             rights::grant(demo.cluster(), &P::declarations(&arguments.namespace)).await?;
-            P::story(&mut demo).await?;
+            P::run_demo(&mut demo).await?;
             demo.thaw().await;
             demo.check_roles()
         };
-        let told = tokio::select! {
-            told = told => told,
+        let ended = tokio::select! {
+            ended = ended => ended,
             () = interrupted => Err(anyhow!("the demo was interrupted")),
         };
         demo.end(P::ROLES).await;
-        return told.inspect(|()| print("\nThe end."));
+        return ended.inspect(|()| print("\nThe end."));
     }
     control::<P>(arguments).await
 }
@@ -129,7 +129,7 @@ async fn control<P: Pattern>(arguments: &Arguments) -> Result<()> {
         }
         shutdown.cancel();
         // A role that serves requests answers those that have begun, a controller ends its reconciliations.
-        timeout(FAREWELL, control).await.unwrap_or(Ok(()))
+        timeout(SHUTDOWN_TIMEOUT, control).await.unwrap_or(Ok(()))
     };
     tokio::select! {
         ended = gracefully => ended,

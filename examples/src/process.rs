@@ -18,7 +18,7 @@ use crate::output::print;
 use crate::{failpoint, rights};
 
 /// Time to end with the demo.
-const FAREWELL: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The interval at which a frozen process is continued until it has ended.
 const GO_ON: Duration = Duration::from_millis(100);
@@ -57,7 +57,7 @@ enum End {
 // === impl Running ===
 
 impl Running {
-    /// Starts a role; `failed` is told when it ends by itself for another reason than its failpoint.
+    /// Starts a role; `failed` is notified when it ends by itself for another reason than its failpoint.
     pub(crate) fn start(launch: Launch, fault: Option<Fault>, failed: Sender<String>) -> Self {
         Self::spawn(|asked| supervise(launch, fault, None, asked, failed))
     }
@@ -124,7 +124,7 @@ async fn supervise(
         };
         // `wait` would close it, and the process end.
         let attached = process.stdin.take();
-        let stopped = tell_when_stopped(pid(&process), frozen.as_deref());
+        let stopped = notify_when_stopped(pid(&process), frozen.as_deref());
         let status = tokio::select! {
             status = process.wait() => status,
             how = &mut asked => {
@@ -159,7 +159,7 @@ fn say_unless_reached(role: &str, fault: Option<Fault>, process: &Child) {
 }
 
 /// Tells `frozen` as soon as this process is stopped.
-async fn tell_when_stopped(process: Option<Pid>, frozen: Option<&Notify>) -> Infallible {
+async fn notify_when_stopped(process: Option<Pid>, frozen: Option<&Notify>) -> Infallible {
     if let Some(frozen) = frozen {
         let mut look = interval(LOOK);
         while !is_stopped(process) {
@@ -198,7 +198,7 @@ async fn end(mut process: Child, attached: Option<ChildStdin>, how: End) {
         }
         End::Detach => {
             drop(attached);
-            let _ended = timeout(FAREWELL, process.wait()).await;
+            let _ended = timeout(SHUTDOWN_TIMEOUT, process.wait()).await;
         }
     }
     // It has ended, if it is not to be killed or does not react.

@@ -40,7 +40,7 @@ fn controller(span: &SpanData) -> Option<String> {
 }
 
 /// The names of a span and of all that led to it, the user's change first.
-fn story<'a>(spans: &'a [SpanData], last: &'a SpanData) -> Vec<&'a str> {
+fn names_up_to<'a>(spans: &'a [SpanData], last: &'a SpanData) -> Vec<&'a str> {
     let by_id: BTreeMap<_, _> =
         spans.iter().map(|span| (span.span_context.span_id().to_bytes(), span)).collect();
     let before = |span: &&'a SpanData| by_id.get(&span.parent_span_id.to_bytes()).copied();
@@ -137,7 +137,7 @@ async fn a_change_of_a_user_is_one_trace_through_three_controllers() {
     );
     let path = "/apis/related-objects.example.com/v1/namespaces/default/machines";
     assert_eq!(
-        story(&spans, last),
+        names_up_to(&spans, last),
         [
             "change: Fleet web",
             "reconcile Fleet web",

@@ -1,4 +1,4 @@
-//! Claims: the Machine that uses an object of a provider is written down in the object, before anybody hears that it is in use.
+//! Claims: the Machine that uses an object of a provider is written down in the object before any status says that it is in use.
 //!
 //! A core that was frozen may delete, long after it decided to, the object that a Machine has come back to: it has the same uid, and
 //! nobody has written to it. A claim is a write of the core that acts for the Machine now, so a deletion of the object as it was read

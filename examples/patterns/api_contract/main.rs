@@ -45,7 +45,7 @@ impl Pattern for ApiContract {
         }
     }
 
-    async fn story(demo: &mut Demo) -> Result<()> {
+    async fn run_demo(demo: &mut Demo) -> Result<()> {
         demo.chapter("1. A Machine refers to a kind that nobody has installed.");
         demo.cluster().install(&[Machine::crd()]).await?;
         demo.start("core");

@@ -40,7 +40,7 @@ impl Pattern for InProcessPlugins {
         }
     }
 
-    async fn story(demo: &mut Demo) -> Result<()> {
+    async fn run_demo(demo: &mut Demo) -> Result<()> {
         demo.cluster().install(&[Machine::crd()]).await?;
         demo.start("placement");
         demo.chapter("1. A strategy that is compiled in, and one that is a program.");

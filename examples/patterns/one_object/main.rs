@@ -40,7 +40,7 @@ impl Pattern for OneObject {
         }
     }
 
-    async fn story(demo: &mut Demo) -> Result<()> {
+    async fn run_demo(demo: &mut Demo) -> Result<()> {
         demo.cluster().install(&[Machine::crd()]).await?;
         demo.chapter("1. One Machine, three controllers: each states its own fields by server-side apply.");
         Self::ROLES.iter().for_each(|role| demo.start(role));
@@ -52,7 +52,9 @@ impl Pattern for OneObject {
             print_managers(demo, &machine);
         }
 
-        demo.chapter("2. A controller that writes another one's field is refused, and told whose it is.");
+        demo.chapter(
+            "2. A controller that writes another one's field is refused, with the name of its owner.",
+        );
         let cost = Cluster { role: "cost".to_owned(), ..demo.cluster().clone() };
         match cost.apply::<Machine>("c", json!({"spec": {"cores": 1}})).await {
             Err(error) => demo.cluster().say(format!("refused: {}", error.root_cause())),

@@ -50,7 +50,7 @@ impl Pattern for OutOfProcessPlugins {
         }
     }
 
-    async fn story(demo: &mut Demo) -> Result<()> {
+    async fn run_demo(demo: &mut Demo) -> Result<()> {
         demo.cluster().install(&Self::definitions(&demo.cluster().namespace)?).await?;
         demo.chapter("1. Two plug-ins register at run time. Nobody but the controller can call them.");
         demo.start("aggregator");

@@ -1,4 +1,4 @@
-//! A plug-in: serves the hook over mutual TLS, and tells its Extension where it is. It needs no rights but that.
+//! A plug-in: serves the hook over mutual TLS, and writes its address into its Extension. It needs no rights but that.
 
 use std::pin::pin;
 

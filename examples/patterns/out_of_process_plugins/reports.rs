@@ -94,7 +94,7 @@ impl Reports {
     }
 }
 
-/// As a line of the story.
+/// As a line of the demo's output.
 impl std::fmt::Display for Known {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.endpoint.is_empty() {

@@ -48,7 +48,7 @@ impl Pattern for RelatedObjects {
         }
     }
 
-    async fn story(demo: &mut Demo) -> Result<()> {
+    async fn run_demo(demo: &mut Demo) -> Result<()> {
         demo.cluster().install(&Self::definitions(&demo.cluster().namespace)?).await?;
         create_orphan(demo).await?;
         demo.chapter("1. A Fleet of two.");

@@ -49,7 +49,7 @@ impl Pattern for SidecarPlugins {
         }
     }
 
-    async fn story(demo: &mut Demo) -> Result<()> {
+    async fn run_demo(demo: &mut Demo) -> Result<()> {
         let folder = tempfile::tempdir()?;
         let folder = folder.path().join("shared").display().to_string();
         demo.cluster().install(&[Machine::crd()]).await?;

@@ -12,9 +12,9 @@ use kube::api::{Api, ListParams, WatchEvent, WatchParams};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::stage::{
-    Told, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, plane, program, start,
-    tell, tell_twice,
+use crate::demo::{
+    DemoRun, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, plane, program,
+    run_demo, run_demo_doubled, start,
 };
 
 /// Each is named after its object and the beginning of the uid.
@@ -27,10 +27,10 @@ fn check_instances<T: AsRef<str>>(found: &[T], expected: &[&str]) {
     assert!(as_expected, "no instance is left behind, none is missing: {found:?}, {expected:?}");
 }
 
-async fn check(told: &Told) {
-    let machines = told.objects("contract.example.com", "v1", "Machine").await;
+async fn check(run: &DemoRun) {
+    let machines = run.objects("contract.example.com", "v1", "Machine").await;
     let reasons = ["db", "huge", "lab", "vast", "web"]
-        .map(|name| (name, Told::reason(&machines[name], "InfrastructureReady")));
+        .map(|name| (name, DemoRun::reason(&machines[name], "InfrastructureReady")));
     let expected = [
         ("db", "Provisioned"),
         ("huge", "TooLarge"),
@@ -38,8 +38,8 @@ async fn check(told: &Told) {
         ("vast", "TooLarge"),
         ("web", "Provisioned"),
     ];
-    assert_eq!(reasons, expected.map(|(name, reason)| (name, reason.to_owned())), "{}", told.story);
-    let instances = told.config_maps().await;
+    assert_eq!(reasons, expected.map(|(name, reason)| (name, reason.to_owned())), "{}", run.output);
+    let instances = run.config_maps().await;
     assert_eq!(
         machines["web"]["status"]["providerId"],
         format!("big://{}", instances.get(1).map_or("none", String::as_str))
@@ -50,15 +50,15 @@ async fn check(told: &Told) {
 
 #[tokio::test]
 async fn the_core_reads_any_provider_that_keeps_the_contract() {
-    let told = tell("api_contract", &[]).await;
+    let run = run_demo("api_contract", &[]).await;
     // The core never leaves `big`, and none of its Machines is deleted.
     let never = |verb: &str| {
-        format!("core: declared and never made: {verb} bigmachines.big.{}.example.com", told.namespace)
+        format!("core: declared and never made: {verb} bigmachines.big.{}.example.com", run.namespace)
     };
     let (delete, get) = (never("delete"), never("get"));
-    told.check_declarations(&[&delete, &get, "big: declared and never made: delete configmaps"]).await;
-    check(&told).await;
-    let has = |text: &str| assert!(told.story.contains(text), "{text} is missing in\n{}", told.story);
+    run.check_declarations(&[&delete, &get, "big: declared and never made: delete configmaps"]).await;
+    check(&run).await;
+    let has = |text: &str| assert!(run.output.contains(text), "{text} is missing in\n{}", run.output);
     has("KindNotFound: install the provider that defines SmallMachine");
     has("ContractBroken: /status/initialization: not in the schema: declare it");
     has("contract v1: 9000 cores");
@@ -192,14 +192,14 @@ async fn a_demo_starts_its_own_control_plane_and_ends_by_itself() {
     let output = timeout(Duration::from_secs(300), command.arg("--demo").kill_on_drop(true).output());
     let output = output.await.expect("it must end").unwrap();
     println!("the demo took {:.1} s", begun.elapsed().as_secs_f64());
-    let story = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && story.ends_with("The end.\n"), "{story}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.ends_with("The end.\n"), "{printed}");
 }
 
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
 #[tokio::test]
 async fn two_processes_of_a_controller_agree() {
-    check(&tell_twice("api_contract", &["core", "small", "big"]).await).await;
+    check(&run_demo_doubled("api_contract", &["core", "small", "big"]).await).await;
 }
 
 /// As a virtual machine that is moved: it goes on with a write that another process has made superfluous long ago.

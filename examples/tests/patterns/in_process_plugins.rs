@@ -1,11 +1,11 @@
 //! In-process and executable plug-ins: a plug-in that misbehaves is named in a condition and does not affect the others.
 
-use crate::stage::{Told, kill_at_every_write, tell, tell_twice};
+use crate::demo::{DemoRun, kill_at_every_write, run_demo, run_demo_doubled};
 
-async fn check(told: &Told) {
-    let machines = told.objects("strategies.example.com", "v1", "Machine").await;
+async fn check(run: &DemoRun) {
+    let machines = run.objects("strategies.example.com", "v1", "Machine").await;
     for name in ["builtin", "program", "nosy", "after"] {
-        assert_eq!(Told::reason(&machines[name], "Placed"), "Placed", "{name}: {}", told.story);
+        assert_eq!(DemoRun::reason(&machines[name], "Placed"), "Placed", "{name}: {}", run.output);
     }
     for (name, message) in [
         ("hangs", "hangs did not answer in 10 s"),
@@ -22,9 +22,9 @@ async fn check(told: &Told) {
 
 #[tokio::test]
 async fn programs_that_misbehave_leave_the_controller_alive_and_are_named() {
-    let told = tell("in_process_plugins", &[]).await;
-    told.check_declarations(&[]).await;
-    check(&told).await;
+    let run = run_demo("in_process_plugins", &[]).await;
+    run.check_declarations(&[]).await;
+    check(&run).await;
 }
 
 #[tokio::test]
@@ -35,5 +35,5 @@ async fn a_controller_that_is_killed_at_any_write_converges_at_its_next_start() 
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
 #[tokio::test]
 async fn two_processes_of_a_controller_agree() {
-    check(&tell_twice("in_process_plugins", &["placement"]).await).await;
+    check(&run_demo_doubled("in_process_plugins", &["placement"]).await).await;
 }

@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::stage::{install, kubectl, namespace, plane, program, start};
+use crate::demo::{install, kubectl, namespace, plane, program, start};
 
 const PATTERN: &str = "api_contract";
 const MACHINE: &str = "machines.contract.example.com/web";

@@ -4,6 +4,7 @@
 #![allow(missing_docs, clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "tests")]
 
 mod api_contract;
+mod demo;
 mod in_process_plugins;
 mod kubeconfig;
 mod late;
@@ -15,7 +16,6 @@ mod pages;
 mod reader;
 mod related_objects;
 mod sidecar_plugins;
-mod stage;
 mod terminal;
 
 // The pure parts of the patterns, whose unit tests run here: Cargo does not run those of examples.

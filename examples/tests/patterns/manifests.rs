@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::stage::{install, kubectl, plane, program};
+use crate::demo::{install, kubectl, plane, program};
 
 const PATTERNS: [&str; 6] = [
     "api_contract",

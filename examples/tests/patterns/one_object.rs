@@ -2,40 +2,41 @@
 
 use tokio::process::Command;
 
-use crate::stage::{
-    Told, freeze_at_every_write, kill_at_every_write, namespace, plane, program, tell, tell_twice,
+use crate::demo::{
+    DemoRun, freeze_at_every_write, kill_at_every_write, namespace, plane, program, run_demo,
+    run_demo_doubled,
 };
 
-async fn check(told: &Told) {
-    let machines = told.objects("one-object.example.com", "v1", "Machine").await;
-    assert_eq!(machines.keys().collect::<Vec<_>>(), ["c"], "{}", told.story);
+async fn check(run: &DemoRun) {
+    let machines = run.objects("one-object.example.com", "v1", "Machine").await;
+    assert_eq!(machines.keys().collect::<Vec<_>>(), ["c"], "{}", run.output);
     let c = &machines["c"]["metadata"];
     let finalizers = c["finalizers"].as_array().unwrap();
     for name in ["instance", "drain"] {
         assert!(finalizers.contains(&format!("one-object.example.com/{name}").into()), "{c}");
     }
     assert_eq!(c["annotations"]["one-object.example.com/cents-per-hour"], "12");
-    assert_eq!(Told::reason(&machines["c"], "Ready"), "Running");
+    assert_eq!(DemoRun::reason(&machines["c"], "Ready"), "Running");
     let uid = c["uid"].as_str().unwrap().split('-').next().unwrap();
     let left = [format!("instance-c-{uid}"), "job-c".to_owned()];
-    assert_eq!(told.config_maps().await, left, "nothing is left behind, c is untouched");
+    assert_eq!(run.config_maps().await, left, "nothing is left behind, c is untouched");
 }
 
 #[tokio::test]
 async fn three_controllers_share_a_machine() {
-    let told = tell("one_object", &[]).await;
-    told.check_declarations(&[]).await;
-    check(&told).await;
-    let story = &told.story;
-    let at = |text: &str| story.find(text).unwrap_or_else(|| panic!("{text} is missing in\n{story}"));
+    let run = run_demo("one_object", &[]).await;
+    run.check_declarations(&[]).await;
+    check(&run).await;
+    let output = &run.output;
+    let at = |text: &str| output.find(text).unwrap_or_else(|| panic!("{text} is missing in\n{output}"));
     let released = |name: &str| {
         let is_it = |line: &str| line.contains(&format!("instance-{name}-")) && line.ends_with("is released");
-        at(story.lines().find(|line| is_it(line)).expect("a release"))
+        at(output.lines().find(|line| is_it(line)).expect("a release"))
     };
-    assert!(at("c has fields of") < at("conflict"), "{story}");
-    assert!(at("job-a leaves a") < released("a"), "drained first:\n{story}");
-    assert!(at("which `drain` has set and must remove") < at("job-b leaves b"), "{story}");
-    assert!(at("job-b leaves b") < released("b"), "{story}");
+    assert!(at("c has fields of") < at("conflict"), "{output}");
+    assert!(at("job-a leaves a") < released("a"), "drained first:\n{output}");
+    assert!(at("which `drain` has set and must remove") < at("job-b leaves b"), "{output}");
+    assert!(at("job-b leaves b") < released("b"), "{output}");
 }
 
 #[tokio::test]
@@ -54,7 +55,7 @@ async fn a_role_that_is_not_in_the_story_cannot_be_killed_or_frozen() {
         let output = command.env("KUBECONFIG", plane().await.kubeconfig()).output().await.unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{errors}");
-        let message = format!("`machin` was to be {fate}, and this story starts no such role");
+        let message = format!("`machin` was to be {fate}, and this demo starts no such role");
         assert!(errors.contains(&message), "{errors}");
     }
 }
@@ -62,16 +63,16 @@ async fn a_role_that_is_not_in_the_story_cannot_be_killed_or_frozen() {
 #[tokio::test]
 async fn a_write_that_never_comes_is_named() {
     for (fault, fate) in [("--kill", "killed"), ("--freeze", "frozen")] {
-        let told = tell("one_object", &[fault, "machine:9999"]).await;
+        let run = run_demo("one_object", &[fault, "machine:9999"]).await;
         let line = format!("  !! machine was never {fate}: it made fewer than 9999 writes");
-        assert!(told.story.lines().any(|said| said == line), "{}", told.story);
+        assert!(run.output.lines().any(|said| said == line), "{}", run.output);
     }
 }
 
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
 #[tokio::test]
 async fn two_processes_of_a_controller_agree() {
-    check(&tell_twice("one_object", &["machine", "drain", "cost"]).await).await;
+    check(&run_demo_doubled("one_object", &["machine", "drain", "cost"]).await).await;
 }
 
 /// As a virtual machine that is moved: it goes on with a write that another process has made superfluous long ago.

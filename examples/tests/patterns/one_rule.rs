@@ -20,7 +20,7 @@ use examples::{Cluster, grant};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::stage::{plane, program};
+use crate::demo::{plane, program};
 
 const TABLE: &str = "
                              own     Gatekeeper  Kyverno  VAP     VAP offline  inverted

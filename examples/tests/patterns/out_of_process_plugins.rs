@@ -11,19 +11,19 @@ use tokio::process::Child;
 use tokio::time::timeout;
 use watch_manager::{GroupVersionKind, Interest};
 
-use crate::stage::{
-    Told, command, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, plane, start,
-    tell, tell_twice,
+use crate::demo::{
+    DemoRun, command, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, plane,
+    run_demo, run_demo_doubled, start,
 };
 
-async fn check(told: &Told) {
-    let machines = told.objects("plugins.example.com", "v1", "Machine").await;
+async fn check(run: &DemoRun) {
+    let machines = run.objects("plugins.example.com", "v1", "Machine").await;
     let names: String = machines.keys().map(|name| format!("{name} ")).collect();
-    assert_eq!(names, "a b1 b2 b3 b4 c1 c2 c3 c4 d1 d2 d3 d4 e f g s1 s2 s3 s4 ", "{}", told.story);
+    assert_eq!(names, "a b1 b2 b3 b4 c1 c2 c3 c4 d1 d2 d3 d4 e f g s1 s2 s3 s4 ", "{}", run.output);
     for (name, machine) in &machines {
-        assert_eq!(Told::reason(machine, "Placed"), "Placed", "{name}: {}", told.story);
+        assert_eq!(DemoRun::reason(machine, "Placed"), "Placed", "{name}: {}", run.output);
     }
-    let extensions = told.objects("plugins.example.com", "v1", "Extension").await;
+    let extensions = run.objects("plugins.example.com", "v1", "Extension").await;
     assert_eq!(extensions.keys().collect::<Vec<_>>(), ["cheapest", "keep"]);
     for extension in extensions.values() {
         // A process that was killed or frozen may still have an entry that says something else.
@@ -35,16 +35,16 @@ async fn check(told: &Told) {
 
 #[tokio::test]
 async fn plug_ins_come_go_and_are_upgraded_under_load_without_a_failed_machine() {
-    let told = tell("out_of_process_plugins", &[]).await;
-    // A process withdraws its report when it is asked to end, and the story ends without that; its report has an owner in a pod.
-    told.check_declarations(&[
+    let run = run_demo("out_of_process_plugins", &[]).await;
+    // A process withdraws its report when it is asked to end, and the demo ends without that; its report has an owner in a pod.
+    run.check_declarations(&[
         "placement: declared and never made: delete podreports.status.webtroller.dev",
         "placement: declared and never written: /metadata/ownerReferences of podreports.status.webtroller.dev",
     ])
     .await;
-    check(&told).await;
-    assert!(!told.errors.contains("reconciler for object Machine"), "{}", told.errors);
-    let (calm, failing) = told.story.split_once("\n4. ").unwrap();
+    check(&run).await;
+    assert!(!run.errors.contains("reconciler for object Machine"), "{}", run.errors);
+    let (calm, failing) = run.output.split_once("\n4. ").unwrap();
     assert!(!calm.contains("ExtensionFailed") && !calm.contains("without "), "{calm}");
     assert!(calm.contains("a caller with a certificate of another authority is refused"), "{calm}");
     assert!(calm.contains("saturated"), "{calm}");
@@ -68,7 +68,7 @@ async fn an_aggregator_that_is_killed_at_any_write_converges_at_its_next_start()
 /// Its Lease is taken over, and what it does late changes nothing.
 #[tokio::test]
 async fn an_aggregator_that_is_frozen_is_replaced() {
-    check(&tell("out_of_process_plugins", &["--freeze", "aggregator:3"]).await).await;
+    check(&run_demo("out_of_process_plugins", &["--freeze", "aggregator:3"]).await).await;
 }
 
 /// Two processes call the plug-in, and one of them is killed.
@@ -185,7 +185,7 @@ async fn retire(mut process: Child) {
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
 #[tokio::test]
 async fn two_processes_of_a_controller_agree() {
-    check(&tell_twice("out_of_process_plugins", &["placement"]).await).await;
+    check(&run_demo_doubled("out_of_process_plugins", &["placement"]).await).await;
 }
 
 /// As a virtual machine that is moved: it goes on with a write that another process has made superfluous long ago.

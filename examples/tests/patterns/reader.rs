@@ -6,7 +6,7 @@ use control_plane::{ControlPlane, Options};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use crate::stage::program;
+use crate::demo::program;
 
 pub(crate) struct Reader {
     plane: ControlPlane,

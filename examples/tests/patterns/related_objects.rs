@@ -8,34 +8,34 @@ use serde_json::Value;
 use tokio::time::timeout;
 use watch_manager::{GroupVersionKind, Interest};
 
-use crate::stage::{
-    Told, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, plane, start, tell,
-    tell_twice,
+use crate::demo::{
+    DemoRun, freeze_at_every_write, install, kill_at_every_write, kubectl, namespace, plane, run_demo,
+    run_demo_doubled, start,
 };
 
 const GROUP: &str = "related-objects.example.com";
 
-async fn check(told: &Told) {
-    let fleets = told.objects(GROUP, "v1", "Fleet").await;
-    assert_eq!(fleets.keys().collect::<Vec<_>>(), ["db"], "{}", told.story);
-    let sets = told.objects(GROUP, "v1", "MachineSet").await;
+async fn check(run: &DemoRun) {
+    let fleets = run.objects(GROUP, "v1", "Fleet").await;
+    assert_eq!(fleets.keys().collect::<Vec<_>>(), ["db"], "{}", run.output);
+    let sets = run.objects(GROUP, "v1", "MachineSet").await;
     assert_eq!(sets.len(), 1, "{sets:?}");
     let owner = |object: &Value| object["metadata"]["ownerReferences"][0]["uid"].clone();
     let uid = |object: &Value| object["metadata"]["uid"].clone();
     let set = sets.values().next().unwrap();
     assert_eq!(owner(set), uid(&fleets["db"]));
-    let machines = told.objects(GROUP, "v1", "Machine").await;
+    let machines = run.objects(GROUP, "v1", "Machine").await;
     assert_eq!(machines.len(), 2, "{machines:?}");
     assert!(machines.values().all(|machine| owner(machine) == uid(set)), "{machines:?}");
 }
 
 #[tokio::test]
 async fn a_fleet_rolls_out_and_back_and_is_deleted_both_ways() {
-    let told = tell("related_objects", &[]).await;
-    told.check_declarations(&[]).await;
-    check(&told).await;
+    let run = run_demo("related_objects", &[]).await;
+    run.check_declarations(&[]).await;
+    check(&run).await;
     for text in ["is released", "is adopted", "(revision 2) is forgotten", "(revision 4, v1)"] {
-        assert!(told.story.contains(text), "{text} is missing in\n{}", told.story);
+        assert!(run.output.contains(text), "{text} is missing in\n{}", run.output);
     }
 }
 
@@ -115,7 +115,7 @@ async fn a_machine_controller_that_is_killed_at_any_write_converges_at_its_next_
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
 #[tokio::test]
 async fn two_processes_of_a_controller_agree() {
-    check(&tell_twice("related_objects", &["fleet", "machineset", "machine"]).await).await;
+    check(&run_demo_doubled("related_objects", &["fleet", "machineset", "machine"]).await).await;
 }
 
 /// As a virtual machine that is moved: it goes on with a write that another process has made superfluous long ago.

@@ -7,28 +7,28 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::process::Command;
 
-use crate::stage::{Told, kill_at_every_write, plane, program, tell, tell_twice};
+use crate::demo::{DemoRun, kill_at_every_write, plane, program, run_demo, run_demo_doubled};
 
-async fn check(told: &Told) {
-    let machines = told.objects("sidecar.example.com", "v1", "Machine").await;
+async fn check(run: &DemoRun) {
+    let machines = run.objects("sidecar.example.com", "v1", "Machine").await;
     assert_eq!(machines.keys().collect::<Vec<_>>(), ["early", "later", "meanwhile", "refused"]);
     for (name, machine) in &machines {
-        assert_eq!(Told::reason(machine, "Placed"), "Placed", "{name}: {}", told.story);
+        assert_eq!(DemoRun::reason(machine, "Placed"), "Placed", "{name}: {}", run.output);
         assert_eq!(machine["status"]["zone"], "us-1");
     }
 }
 
 #[tokio::test]
 async fn either_side_may_start_first_crash_or_be_refused() {
-    let told = tell("sidecar_plugins", &[]).await;
-    told.check_declarations(&[]).await;
-    check(&told).await;
+    let run = run_demo("sidecar_plugins", &[]).await;
+    run.check_declarations(&[]).await;
+    check(&run).await;
     for text in [
         "early: nowhere yet (WaitingForSidecar",
         "refused a caller with user id",
         "the sidecar refused the call",
     ] {
-        assert!(told.story.contains(text), "{text} is missing in\n{}", told.story);
+        assert!(run.output.contains(text), "{text} is missing in\n{}", run.output);
     }
 }
 
@@ -61,5 +61,5 @@ async fn a_sidecar_that_is_asked_to_end_answers_what_it_has_begun() {
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
 #[tokio::test]
 async fn two_processes_of_a_controller_agree() {
-    check(&tell_twice("sidecar_plugins", &["placement"]).await).await;
+    check(&run_demo_doubled("sidecar_plugins", &["placement"]).await).await;
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::stage::{namespace, plane, program};
+use crate::demo::{namespace, plane, program};
 
 /// A demo on the shared API server, as a terminal starts it: a process group of its own.
 async fn demo(pattern: &str) -> Command {

@@ -140,7 +140,7 @@ impl Pattern for WasmPlugins {
             .await
     }
 
-    async fn story(demo: &mut Demo) -> Result<()> {
+    async fn run_demo(demo: &mut Demo) -> Result<()> {
         let folder = tempfile::tempdir()?;
         demo.cluster().install(&[Machine::crd()]).await?;
         demo.chapter("1. Two plug-ins in an image layout: one written in WAT, one in Go.");

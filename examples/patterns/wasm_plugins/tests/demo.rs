@@ -3,33 +3,33 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says no by panicking")]
 #![allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "tests")]
 
+#[path = "../../../tests/patterns/demo.rs"]
+#[allow(dead_code, reason = "the rest is for the other patterns")]
+mod demo;
 #[path = "../../../tests/patterns/reader.rs"]
 mod reader;
-#[path = "../../../tests/patterns/stage.rs"]
-#[allow(dead_code, reason = "the rest is for the other patterns")]
-mod stage;
 
 use std::path::Path;
 
 use tokio::process::Command;
 use wasm_plugins::{Limits, Sandbox};
 
+use demo::{DemoRun, kill_at_every_write, plane, program, run_demo, run_demo_doubled};
 use reader::Reader;
-use stage::{Told, kill_at_every_write, plane, program, tell, tell_twice};
 
 const PATTERN: &str = "wasm-plugins";
 
 #[tokio::test]
 async fn plug_ins_in_two_languages_are_asked_and_misbehaving_ones_are_named() {
-    let told = tell(PATTERN, &[]).await;
-    told.check_declarations(&[]).await;
-    check(&told).await;
+    let run = run_demo(PATTERN, &[]).await;
+    run.check_declarations(&[]).await;
+    check(&run).await;
     let committed = include_str!("../objects.yaml").lines().find_map(|line| line.split_once("plugIn: "));
     let (_, digest) = committed.unwrap();
     assert!(
-        told.story.contains(&format!("only-eu is {digest}")),
+        run.output.contains(&format!("only-eu is {digest}")),
         "objects.yaml has another digest:\n{}",
-        told.story
+        run.output
     );
 }
 
@@ -50,19 +50,19 @@ async fn the_pattern_runs_in_the_cluster_of_a_kubeconfig() {
 /// As during an update of a Deployment: both act on the same objects, and neither knows of the other.
 #[tokio::test]
 async fn two_processes_of_a_controller_agree() {
-    check(&tell_twice(PATTERN, &["placement"]).await).await;
+    check(&run_demo_doubled(PATTERN, &["placement"]).await).await;
 }
 
-async fn check(told: &Told) {
-    let machines = told.objects("wasm.example.com", "v1", "Machine").await;
+async fn check(run: &DemoRun) {
+    let machines = run.objects("wasm.example.com", "v1", "Machine").await;
     let message = |name: &str| {
         let conditions = machines[name]["status"]["conditions"].as_array().unwrap();
         assert_eq!(conditions.len(), 1, "{name}: {conditions:?}");
         conditions[0]["message"].as_str().unwrap().to_owned()
     };
     for (name, zone) in [("in-wat", "eu-1"), ("in-go", "us-1"), ("after", "us-1")] {
-        assert_eq!(message(name), "by its plug-in", "{}", told.story);
-        assert_eq!(machines[name]["status"]["zone"], zone, "{}", told.story);
+        assert_eq!(message(name), "by its plug-in", "{}", run.output);
+        assert_eq!(machines[name]["status"]["zone"], zone, "{}", run.output);
     }
     for (name, why) in [
         ("loops", "was stopped: wasm trap: all fuel consumed"),

@@ -38,9 +38,9 @@ pub(crate) async fn plane() -> &'static ControlPlane {
 }
 
 /// A demo that has ended well.
-pub(crate) struct Told {
+pub(crate) struct DemoRun {
     pattern: String,
-    pub(crate) story: String,
+    pub(crate) output: String,
     pub(crate) errors: String,
     client: Client,
     pub(crate) namespace: String,
@@ -99,7 +99,7 @@ pub(crate) async fn kubectl(namespace: &str, arguments: &[&str], input: &str) ->
 }
 
 /// Runs the demo of a pattern on the shared API server.
-pub(crate) async fn tell(pattern: &str, arguments: &[&str]) -> Told {
+pub(crate) async fn run_demo(pattern: &str, arguments: &[&str]) -> DemoRun {
     let _place = PLACES.acquire().await.unwrap();
     let plane = plane().await;
     let (client, namespace) = (plane.client().unwrap(), namespace().await);
@@ -107,22 +107,22 @@ pub(crate) async fn tell(pattern: &str, arguments: &[&str]) -> Told {
     command.args(["--demo", "--here", "--namespace", &namespace]).args(arguments);
     command.env("KUBECONFIG", plane.kubeconfig()).env("RUST_BACKTRACE", "0").kill_on_drop(true);
     let output = timeout(Duration::from_secs(600), command.output()).await.expect("it must end").unwrap();
-    let story = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{pattern} {arguments:?}:\n{story}\n{errors}");
-    Told { pattern: pattern.to_owned(), story, errors, client, namespace }
+    assert!(output.status.success(), "{pattern} {arguments:?}:\n{printed}\n{errors}");
+    DemoRun { pattern: pattern.to_owned(), output: printed, errors, client, namespace }
 }
 
-/// Runs a demo as [`tell`] does, with two processes of each of these roles.
-pub(crate) async fn tell_twice(pattern: &str, roles: &[&str]) -> Told {
+/// Runs a demo as [`run_demo`] does, with two processes of each of these roles.
+pub(crate) async fn run_demo_doubled(pattern: &str, roles: &[&str]) -> DemoRun {
     let arguments: Vec<_> = roles.iter().flat_map(|role| ["--twice", role]).collect();
-    tell(pattern, &arguments).await
+    run_demo(pattern, &arguments).await
 }
 
 /// Kills `role` after its first write, in another run after its second, and so on until a run ends before; each time the
 /// next start of the role has to reach what `check` asserts. There are at least as many places as the table of all patterns
 /// says, which counts what a controller has to write whatever states in between it sees.
-pub(crate) async fn kill_at_every_write(pattern: &str, role: &str, check: impl AsyncFn(&Told)) {
+pub(crate) async fn kill_at_every_write(pattern: &str, role: &str, check: impl AsyncFn(&DemoRun)) {
     let killed = fail_at_every_write(pattern, role, ("--kill", "was killed"), check).await;
     println!("{pattern}: {role} was killed at each of its {killed} writes");
     let least = places(pattern, role);
@@ -131,26 +131,26 @@ pub(crate) async fn kill_at_every_write(pattern: &str, role: &str, check: impl A
 
 /// Freezes one of two processes of `role` right before its first write, and lets it go on when the other has done its part; in
 /// another run before its second, and so on until a run ends before. What it does late must leave what `check` asserts.
-pub(crate) async fn freeze_at_every_write(pattern: &str, role: &str, check: impl AsyncFn(&Told)) {
+pub(crate) async fn freeze_at_every_write(pattern: &str, role: &str, check: impl AsyncFn(&DemoRun)) {
     let frozen = fail_at_every_write(pattern, role, ("--freeze", "frozen before"), check).await;
     println!("{pattern}: {role} was frozen before each of its {frozen} writes");
     assert!(frozen > 0, "{pattern}: {role} was never frozen");
 }
 
-/// Returns at how many writes the fault came; its message says in a story that it has.
+/// Returns at how many writes the fault came; the demo prints its message then.
 async fn fail_at_every_write(
     pattern: &str,
     role: &str,
     (fault, message): (&str, &str),
-    check: impl AsyncFn(&Told),
+    check: impl AsyncFn(&DemoRun),
 ) -> u32 {
     let runs = futures::stream::iter(1_u32..);
-    let runs = runs.map(async |write| tell(pattern, &[fault, &format!("{role}:{write}")]).await);
+    let runs = runs.map(async |write| run_demo(pattern, &[fault, &format!("{role}:{write}")]).await);
     let mut runs = std::pin::pin!(runs.buffered(4));
     let mut failed = 0;
-    while let Some(told) = runs.next().await {
-        check(&told).await;
-        if !told.story.contains(message) {
+    while let Some(run) = runs.next().await {
+        check(&run).await;
+        if !run.output.contains(message) {
             break;
         }
         failed += 1;
@@ -171,11 +171,11 @@ fn places(pattern: &str, role: &str) -> u32 {
     number.unwrap_or_else(|| panic!("{pattern}: the table has no number for `{role}`"))
 }
 
-// === impl Told ===
+// === impl DemoRun ===
 
-impl Told {
+impl DemoRun {
     /// Compares what the controllers did, according to the API server's audit log, with what they declare. `spared` is what
-    /// they declare and had no reason to do in this story; every line of it has to be found.
+    /// they declare and had no reason to do in this demo; every line of it has to be found.
     pub(crate) async fn check_declarations(&self, spared: &[&str]) {
         let of_this_demo = |event: &Value| {
             let user = event["impersonatedUser"]["username"].as_str().unwrap_or_default();
