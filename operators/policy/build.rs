@@ -1,4 +1,4 @@
-//! Tells the compiler which commit is built, where git knows; a release may set WEBTROLLER_COMMIT itself.
+//! Sets `WEBTROLLER_COMMIT` to the commit that is built, where git knows it and a release has not set it.
 
 use std::process::Command;
 

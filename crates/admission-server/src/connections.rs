@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::eviction::{Admission, Peer, Phase, Roster};
 use crate::limits::Limits;
 
-/// A roster whose evictions reach the evicted.
+/// The open connections: a roster, with the means to end the ones that it evicts.
 #[derive(Debug)]
 pub(crate) struct Places(Mutex<Inner>);
 

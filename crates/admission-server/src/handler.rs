@@ -10,10 +10,12 @@ use crate::response::AdmissionResponse;
 
 /// Judges admission requests.
 ///
+/// # Guarantees
 /// An answer that is not there at [`AdmissionRequest::deadline`] is replaced by one of code 504, and a panic by one of
 /// code 500.
 pub trait AdmissionHandler: Send + Sync + 'static {
-    /// Answers one request. Dropped at the deadline, or when the client goes away.
+    /// Answers one request. The future is dropped at the deadline, or when the client goes away: what it has begun must be
+    /// safe to leave at any await. The function of [`validate`] or [`mutate`] goes on to its end on its thread.
     fn admit(&self, request: AdmissionRequest) -> BoxFuture<'_, AdmissionResponse>;
 }
 

@@ -58,8 +58,8 @@ impl CertificateSet {
 
     /// Returns the state that follows at `now`, or `None` while nothing has to change.
     ///
-    /// `trusted_for` is the time for which the caller has known that all clients are told to trust the authorities of this
-    /// state, by a clock of its own that cannot jump: the clocks of the processes that share a state may differ, so it
+    /// `trusted_for` is the time for which the caller has known that all clients are configured to trust the authorities of
+    /// this state, by a clock of its own that cannot jump: the clocks of the processes that share a state may differ, so it
     /// holds no times. Without it, or while it is shorter than the overlap, a rotation waits. `renew` asks for a rotation
     /// before its time.
     ///

@@ -18,7 +18,7 @@ use crate::ir::Rulebook;
 use crate::module::Module;
 use crate::restrictions::Restrictions;
 
-pub(crate) use default::default_faults;
+pub(crate) use default::default_errors;
 pub(crate) use dependencies::Dependencies;
 
 impl Module {
@@ -44,7 +44,7 @@ pub(crate) fn is_well_written(module: &Module) -> bool {
     let mut diagnostics = Vec::new();
     keyword::check(module, &mut diagnostics);
     let mut defaults = module.tree.rules.iter().filter(|rule| rule.default);
-    diagnostics.is_empty() && defaults.all(|rule| default_faults(rule).is_empty())
+    diagnostics.is_empty() && defaults.all(|rule| default_errors(rule).is_empty())
 }
 
 /// Checks what only all modules together show.

@@ -18,7 +18,11 @@ use crate::event::Verb;
 use crate::interest::Selection;
 
 /// The manager's view of an API server. Three verbs and no policy: an implementation answers each call
-/// once and does not retry.
+/// once and does not retry. The manager gives each call a deadline, and drops its future then, or when nobody needs the
+/// answer any more: that must be safe at every await.
+///
+/// # Errors
+/// The variant of [`SourceError`] decides what the manager does next; a call that failed is repeated with back-off.
 pub trait Source: Send + Sync + 'static {
     /// Resolves how the kind is served now. An empty version stands for the version that the server prefers.
     ///

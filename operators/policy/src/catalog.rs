@@ -189,7 +189,7 @@ pub struct UpgradeArgs {
     pub output: PolicyFormat,
 }
 
-/// The command `remove`.
+/// The command `uninstall`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

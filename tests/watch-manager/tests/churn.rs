@@ -2,7 +2,7 @@
 //! definition is made again with other versions and another scope, the API server is killed three times, etcd is
 //! compacted all the time. At the end, the folded events of every registrar are a fresh list.
 //!
-//! `WATCH_MANAGER_CHURN_SECONDS` sets the length (default 60).
+//! `WATCH_MANAGER_CHURN_SECONDS` sets the length (default 30).
 
 #![allow(
     clippy::unwrap_used,

@@ -98,7 +98,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Literals that can never be evaluated: times and patterns that are none. cel-go's validators look at the first
+    /// Literals that can never be evaluated: invalid times and patterns. cel-go's validators look at the first
     /// argument behind the target, which in `matches(text, pattern)` is the text.
     fn check_constants(&mut self, name: &str, arguments: &[Expr], nodes: &[Node]) {
         let literal = match arguments.first() {

@@ -5,24 +5,24 @@ use std::collections::BTreeSet;
 use crate::ast::{HeadValue, Node, Rule, Term};
 
 /// Returns the errors of a default, in OPA's words.
-pub(crate) fn default_faults(rule: &Rule) -> Vec<String> {
-    let mut faults = Vec::new();
+pub(crate) fn default_errors(rule: &Rule) -> Vec<String> {
+    let mut errors = Vec::new();
     if let HeadValue::Single(value) = &rule.head.value
         && let Some(what) = variable_part(value)
     {
-        faults.push(format!("illegal default rule (value cannot contain {what})"));
+        errors.push(format!("illegal default rule (value cannot contain {what})"));
     }
     let mut names = BTreeSet::new();
     for arg in rule.head.args.iter().flatten() {
         match &arg.node {
             Node::Var(name) if names.insert(name) => {}
             Node::Var(name) => {
-                faults.push(format!("illegal default rule (arguments cannot be repeated {name})"));
+                errors.push(format!("illegal default rule (arguments cannot be repeated {name})"));
             }
-            _ => faults.push(format!("illegal default rule (arguments cannot contain {})", arg.describe())),
+            _ => errors.push(format!("illegal default rule (arguments cannot contain {})", arg.describe())),
         }
     }
-    faults
+    errors
 }
 
 /// Returns what keeps a default's value from being constant. Comprehensions stand for themselves.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::annotation::Place;
 use crate::ast::{Body, HeadValue, Name, Node, Rule as Written, Term};
 use crate::builtin;
-use crate::check::default_faults;
+use crate::check::default_errors;
 use crate::desugar::dynamic;
 use crate::diagnostic::{Diagnostic, DiagnosticCode, Pos};
 use crate::ir::{Definition, Leaf, Operand, Rule, Rulebook, Statement};
@@ -143,7 +143,7 @@ impl Lowering<'_> {
 
     /// Checks that a default's value is a constant, and that its arguments are plain variables.
     fn check_default(&mut self, written: &Written) {
-        for message in default_faults(written) {
+        for message in default_errors(written) {
             self.report(written.at, DiagnosticCode::Parse, message, "");
         }
     }

@@ -138,7 +138,7 @@ impl<'t> Join<'t> {
             .collect();
         for (place, holder) in node.here.iter().enumerate().filter(|(_, part)| holds(part)) {
             let others = contributors.iter().enumerate().filter(|(other, _)| *other != place);
-            // Two holders of the same place accuse each other once only.
+            // Of two exclusive fragments at one path, one error is enough.
             let once =
                 others.filter(|(other, _)| *other > place || !node.here.get(*other).is_some_and(holds));
             for (_, other) in once {
@@ -161,7 +161,7 @@ impl<'t> Join<'t> {
         for (fragment, schema, mounted) in &node.here {
             match schema {
                 Value::Object(schema) => parts.push(Contribution { fragment, schema }),
-                // The boundary check has reported a mounted schema that is none.
+                // The boundary check has reported an invalid schema that was mounted.
                 _ if *mounted => {}
                 other => self.errors.push(MergeError::NotASchema {
                     at: at.clone(),
@@ -255,7 +255,7 @@ impl<'t> Join<'t> {
                 .collect();
             let shapes = parts.iter().filter(|part| agreement::shapes(part.schema));
             // {type: array, items: …} with {type: array}: the second says that anything may be an item, so they differ. With {}
-            // beside it, which says nothing, the first has its way.
+            // beside it, which says nothing, the first counts.
             let silent = shapes.filter(|part| !part.schema.contains_key(keyword)).count() > 0;
             if said.is_empty() {
                 continue;

@@ -119,7 +119,7 @@ impl Kind {
         }
         if !effects.is_empty() {
             let mut store = self.store.write();
-            // No registrar wants what no watch covers, so there is nothing to report.
+            // What is dropped here was in no registrar's selection, so no event is due.
             store.retain(self.watches.keys());
             store.set_synced(is_complete(&self.watches));
         }

@@ -16,7 +16,7 @@ use crate::object::{ObjectKey, WatchedObject};
 /// Reads the objects of one kind. A handle keeps no watch alive and starts none: when the last registrar
 /// leaves the kind, or the driver ends, it is empty and [closed](Self::is_closed), for ever.
 ///
-/// It has the methods of `kube::runtime::reflector::Store`. It contains the union of what the registrars of the
+/// Its methods are those of `kube::runtime::reflector::Store`, but [`get`](Self::get) takes a namespace and a name. It contains the union of what the registrars of the
 /// kind asked for, see [`Scope`](crate::Scope).
 #[derive(Debug, Clone)]
 pub struct StoreHandle {

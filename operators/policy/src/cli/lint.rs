@@ -131,7 +131,7 @@ fn run(
     Ok(lints)
 }
 
-/// The file whatever its name, the line, and the text: items of a list in a list have the line of the outer one.
+/// The canonical path of the file, the line, and the object's JSON: items of a list in a list have the line of the outer one.
 fn identity(manifest: &Manifest) -> (PathBuf, u64, String) {
     let file = manifest.path.canonicalize().unwrap_or_else(|_| manifest.path.clone());
     (file, manifest.line, manifest.object.to_string())

@@ -200,28 +200,22 @@ pub fn schema(args: &SchemaArgs, input: &mut dyn Read, out: &mut dyn Write, err:
     let done = match &args.command {
         SchemaCommand::Check(args) => {
             let report = check::run(args, input);
-            let done = print(&report, args.output, out);
-            // A reader that is gone cannot be told anything.
-            let _ = mention(&report, err);
-            done
+            mention(&report, err);
+            print(&report, args.output, out)
         }
         SchemaCommand::Diff(args) => {
             diff::run(args, input).and_then(|report| print(&report, args.output, out))
         }
         SchemaCommand::Contract(ContractCommand::Check(args)) => {
             contract::check(args, input).and_then(|report| {
-                let done = print(&report, args.output, out);
-                // A reader that is gone cannot be told anything.
-                let _ = mention(&report, err);
-                done
+                mention(&report, err);
+                print(&report, args.output, out)
             })
         }
         SchemaCommand::Contract(ContractCommand::Diff(args)) => {
             contract::diff(args, input).and_then(|report| {
-                let done = print(&report, args.output, out);
-                // A reader that is gone cannot be told anything.
-                let _ = mention(&report, err);
-                done
+                mention(&report, err);
+                print(&report, args.output, out)
             })
         }
         SchemaCommand::Merge(args) => match merge::run(args, input) {
@@ -231,7 +225,7 @@ pub fn schema(args: &SchemaArgs, input: &mut dyn Read, out: &mut dyn Write, err:
         },
     };
     done.unwrap_or_else(|error| {
-        // A reader that is gone cannot be told anything.
+        // Ignore write errors: stderr is closed.
         let _ = writeln!(err, "webtroller schema: {error}");
         UNREADABLE
     })
@@ -251,9 +245,12 @@ fn print(report: &Report, format: SchemaFormat, out: &mut dyn Write) -> Result<u
     })
 }
 
-/// Says which input has no part in the report.
-fn mention(report: &Report, err: &mut dyn Write) -> std::io::Result<()> {
-    report.absent().iter().try_for_each(|line| writeln!(err, "webtroller schema: {line}"))
+/// Prints which input has no part in the report.
+fn mention(report: &Report, err: &mut dyn Write) {
+    for line in report.absent() {
+        // Ignore write errors: stderr is closed.
+        let _ = writeln!(err, "webtroller schema: {line}");
+    }
 }
 
 fn write_schema(schema: &serde_json::Value, out: &mut dyn Write) -> Result<(), SourceError> {

@@ -228,7 +228,7 @@ fn replicas(object: &Value) -> Option<Diagnostic> {
     let scaled = number("/spec/replicas")
         .zip(number("/status/replicas").or_else(|| number("/status/readyReplicas")))
         .map(|(wanted, _)| (wanted, number("/status/readyReplicas")));
-    // What runs on every node is told by the nodes how many it needs.
+    // A DaemonSet has as many as there are matching nodes.
     let of_nodes =
         number("/status/desiredNumberScheduled").map(|wanted| (wanted, number("/status/numberReady")));
     let (wanted, ready) = scaled.or(of_nodes)?;
@@ -292,7 +292,7 @@ pub(super) fn event(object: &Value, found: &[Diagnostic], events: &[Event]) -> O
     explains.then(|| Diagnostic::new(Level::Waiting, About::Event, message))
 }
 
-/// Conditions that are none: what they are to say is not known, and not taken for well.
+/// Conditions that are not a list: they may report an error, so the object is not taken for ready.
 fn unreadable(object: &Value) -> Option<Diagnostic> {
     let found = object.pointer("/status/conditions").filter(|found| !found.is_array() && !found.is_null())?;
     let found: String = found.to_string().chars().take(60).collect();

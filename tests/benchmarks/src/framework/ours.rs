@@ -52,7 +52,7 @@ impl Ours {
     /// Reviews all requests again and again until the time is up; at least once.
     ///
     /// # Errors
-    /// A request that is none.
+    /// An invalid request.
     pub fn bench(&self, requests: &[String], time: Duration) -> anyhow::Result<Passes> {
         let mut passes = Passes::default();
         let mut verdicts = Vec::new();

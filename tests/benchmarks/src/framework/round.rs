@@ -127,7 +127,7 @@ fn outcome(scenario: &Scenario, pairs: &[Pair]) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Speed bought by a wrong answer is none.
+/// Fails where the two sides answer differently: their times could not be compared.
 fn agree(ours: &Passes, theirs: &Passes) -> anyhow::Result<()> {
     for (position, (mine, other)) in ours.found.iter().zip(&theirs.found).enumerate() {
         if mine != other {

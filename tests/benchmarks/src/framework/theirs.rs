@@ -40,7 +40,7 @@ impl Theirs {
     /// Reviews all requests again and again until the time is up; at least once.
     ///
     /// # Errors
-    /// A request that is none, or a review that fails as a whole.
+    /// An invalid request, or a review that fails as a whole.
     pub fn bench(&mut self, requests: &[String], time: Duration) -> anyhow::Result<Passes> {
         let question = json!({
             "op": "bench", "key": KEY, "reviews": requests, "ms": u64::try_from(time.as_millis())?,

@@ -14,7 +14,7 @@ pub(super) enum Token {
     Comment(String),
 }
 
-/// Returns the tokens of a text; none where a part of it is none.
+/// Returns the tokens of a document; `None` where a part of it is not a token.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut lexer = Lexer { rest: text };
     let mut tokens = Vec::new();

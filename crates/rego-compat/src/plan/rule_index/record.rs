@@ -225,7 +225,7 @@ impl Recorder<'_> {
         self.insert(Need { place, want });
     }
 
-    /// Adds a need. A value takes the place of "to be there", after which the variable is not known any more.
+    /// Adds a need: `input.a == 1` replaces the need that `input.a` is defined, and its variable with it.
     pub(super) fn insert(&mut self, need: Need) {
         let open = matches!(need.want, Want::Open(_));
         let mut seen = false;
@@ -274,8 +274,8 @@ impl Recorder<'_> {
     }
 
     fn append(&mut self, place: usize, wants: Vec<Want>) {
-        // Each value counts, so that a place with many of them is asked first; of ends of texts, one that joins a place
-        // that is known already does not.
+        // Each value counts, so that a path with many of them is looked up first. With a prefix or suffix among them they
+        // count one less where the path has another need.
         let affix = wants.iter().any(is_affix);
         let known = self.needs.own.iter().filter(|other| other.place == place);
         let mut concrete = known.clone().filter(|other| !matches!(other.want, Want::Open(_))).count();

@@ -131,7 +131,7 @@ impl JudgePool {
             };
             match self.client.request_text(request).await {
                 Ok(text) => return ReadResult::of(text),
-                // Of a kind that is not served the API server says the same number without this reason.
+                // The API server answers 404 for a kind that it does not serve too, without this reason.
                 Err(kube::Error::Api(status)) if status.reason == NOT_FOUND => return ReadResult::Absent,
                 Err(kube::Error::Api(status)) if status.code == 404 => return ReadResult::Unknown,
                 Err(kube::Error::Api(status)) if status.code == 403 && refusals.next().is_none() => {

@@ -32,7 +32,7 @@ impl Params {
     /// Finds the objects among manifests.
     ///
     /// # Errors
-    /// A selector that is none.
+    /// The selector is invalid.
     pub(super) fn of(policy: &Value, binding: &Value, all: &[&Manifest]) -> Result<Self, String> {
         let set =
             |object: &Value, pointer: &str| object.pointer(pointer).filter(|value| !value.is_null()).cloned();

@@ -78,7 +78,7 @@ pub(super) enum SourceError {
     /// Standard input is named again after it has been read.
     #[error("`-` is given twice, and standard input can be read only once: put one of them into a file")]
     Twice,
-    /// A mount path is none.
+    /// A mount path is invalid.
     #[error(transparent)]
     Mount(#[from] schema_merge::MergeError),
     /// The schemas that are compared are not of one kind.
