@@ -223,7 +223,7 @@ fn collect<'a>(
     }
 }
 
-/// How many elements at the front and at the back of two lists are equal; together at most as many as the shorter list has.
+/// Counts the equal elements at the front and at the back of two lists; together at most as many as the shorter list has.
 ///
 /// `[a, b, c]` and `[a, x, y, c]` have one at the front and one at the back, `[a, a]` and `[a]` one at the front.
 pub(crate) fn common_ends(before: &[Value], after: &[Value]) -> (usize, usize) {

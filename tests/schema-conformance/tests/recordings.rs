@@ -102,7 +102,7 @@ async fn crds_are_recorded() {
     settle("schema-merge", "crds.jsonl", &answers).unwrap();
 }
 
-/// What becomes of an object once its CRD is installed.
+/// Installs the CRD, and asks what would be stored of the object.
 async fn object(client: &Client, crd: &Value, sent: Value) -> Value {
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let definition: CustomResourceDefinition = serde_json::from_value(crd.clone()).unwrap();

@@ -45,7 +45,7 @@ impl Row {
         &self.crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     }
 
-    /// How our diagnostics differ from the server's answer.
+    /// The difference between our diagnostics and the server's answer.
     fn difference(&self) -> Option<String> {
         let diagnostics = validate_crd(&self.crd);
         let unknown = of(&diagnostics, Severity::UnknownField);

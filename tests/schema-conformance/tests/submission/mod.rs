@@ -24,7 +24,7 @@ pub(crate) async fn submit(client: &Client, crd: &Value, field_validation: &str)
     }
 }
 
-/// What would be stored of an object if it were created.
+/// Returns the JSON of the object that would be stored if this one were created.
 pub(crate) async fn dry_run(
     client: &Client,
     resource: &str,
