@@ -9,6 +9,7 @@ mod dynamic;
 mod element;
 mod head;
 mod names;
+mod object;
 mod order;
 mod query;
 mod scope;
@@ -20,10 +21,9 @@ mod with;
 
 use crate::annotation::Annotations;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Kind, Operand, Rule, Rulebook};
+use crate::ir::{Kind, Rulebook};
 use crate::module::Module;
 use crate::restrictions::Restrictions;
-use crate::value::Value;
 
 pub(crate) use names::rule_on;
 pub(crate) use order::{SlotSet, all_vars, bound_by, same_key};
@@ -56,14 +56,7 @@ pub(crate) fn desugar(
         }
     }
     for group in book.groups.iter_mut().filter(|group| group.kind == Kind::Object) {
-        group.rules.sort_by_cached_key(fixed_keys);
+        object::arrange(group);
     }
     book
-}
-
-/// Returns the keys an object's definition is known to be under. OPA goes through the tree of them from the root.
-fn fixed_keys(rule: &Rule) -> Vec<Value> {
-    let keys = rule.branches.first().into_iter().flat_map(|branch| &branch.keys);
-    let known = keys.map_while(|key| if let Operand::Const(key) = key { Some(key.clone()) } else { None });
-    known.collect()
 }

@@ -190,6 +190,16 @@ pub(crate) struct Group {
     pub(crate) rules: Vec<Rule>,
     /// True where OPA's tree of rules has one here. Those of an object may all be deeper: `p[1] := 2` is one called `p[1]`.
     pub(crate) is_whole: bool,
+    /// What an object has although nothing of it holds.
+    pub(crate) nodes: Vec<RuleNode>,
+}
+
+/// An empty set or object below an object rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RuleNode {
+    pub(crate) keys: Vec<Value>,
+    /// True for a set.
+    pub(crate) is_set: bool,
 }
 
 impl Group {

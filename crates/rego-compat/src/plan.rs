@@ -18,7 +18,7 @@ use crate::ast::Name;
 use crate::builtin::Builtin;
 use crate::diagnostic::{Pos, Source};
 use crate::error::EvalError;
-use crate::ir::{GroupId, Hook, Kind};
+use crate::ir::{GroupId, Hook, Kind, RuleNode};
 use crate::value::Value;
 
 pub(crate) use compile::{Queried, plan, plan_rules};
@@ -66,6 +66,8 @@ pub(crate) struct Group {
     pub(crate) kind: Kind,
     pub(crate) rules: Vec<Rule>,
     pub(crate) default: Option<Rule>,
+    /// What an object has although nothing of it holds.
+    pub(crate) nodes: Vec<RuleNode>,
     /// All definitions give this one value, so the first that holds settles it.
     pub(crate) settled: bool,
     /// Something its bodies use can fail, so that what is tried, and in which order, shows.

@@ -172,7 +172,13 @@ impl Author {
             Kind::Set => format!("{name} contains {element}"),
             Kind::Object => {
                 let key = self.expression(Kind::Text, &scope, 0);
-                format!("{name}[{key}] = {element}")
+                // OPA's tree of rules has a node for a scalar key, also where nothing holds.
+                match self.random.below(8) {
+                    0 => format!("{name}[1].a = {element}"),
+                    1 => format!("{name}.a[true] = {element}"),
+                    2 => format!("{name}[1][{key}] = {element}"),
+                    _ => format!("{name}[{key}] = {element}"),
+                }
             }
             Kind::Bool => name.clone(),
             other => format!("{name} = {}", self.expression(other, &scope, 1)),

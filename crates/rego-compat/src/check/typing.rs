@@ -62,6 +62,11 @@ fn merge(a: Option<Type>, b: Option<Type>) -> Option<Type> {
     }
 }
 
+/// Returns true if a modifier of the statement replaces something with a type. `input` has none.
+fn replaces_documents(statement: &Statement) -> bool {
+    statement.with.iter().any(|with| !matches!(with.target, Target::Input(_)))
+}
+
 /// Names the callee, as the author of a policy knows it.
 fn name(book: &Rulebook, callee: Callee) -> String {
     match callee {
@@ -81,7 +86,7 @@ pub(super) struct Checker<'a> {
     collected: HashMap<usize, Option<Type>>,
     /// Types of everything below a node, by its place in memory.
     extents: HashMap<usize, Type>,
-    /// In a statement with modifiers, documents may be anything.
+    /// In a statement that replaces documents of `data` or functions, documents may be anything.
     relaxed: bool,
     errors: Vec<(Pos, String)>,
 }
@@ -101,7 +106,7 @@ impl<'a> Checker<'a> {
 
     fn body(&mut self, body: &[Statement]) {
         for statement in body {
-            self.relaxed = !statement.with.is_empty();
+            self.relaxed = replaces_documents(statement);
             self.statement(statement);
         }
         self.relaxed = false;
@@ -270,7 +275,7 @@ impl<'a> Checker<'a> {
         let outer = self.vars.mark();
         let (relaxed, before) = (self.relaxed, self.errors.len());
         for statement in &collect.body {
-            self.relaxed = relaxed || !statement.with.is_empty();
+            self.relaxed = relaxed || replaces_documents(statement);
             self.statement(statement);
         }
         self.relaxed = relaxed;

@@ -130,7 +130,7 @@ fn insert(book: &mut Rulebook, candidate: &Candidate) -> GroupId {
     let group = *node.group.get_or_insert(next);
     if group == next {
         let (path, kind) = (candidate.path.clone(), candidate.kind);
-        book.groups.push(Group { path, kind, rules: Vec::new(), is_whole: false });
+        book.groups.push(Group { path, kind, rules: Vec::new(), is_whole: false, nodes: Vec::new() });
     }
     if let Some(group) = book.groups.get_mut(group) {
         group.is_whole |= candidate.is_whole;

@@ -45,7 +45,13 @@ pub(crate) fn add_query(
     let globals = names::globals(module, &names::packages(modules));
     let (rule, expressions, variables) = lower(module, body, &globals, book, restrictions, diagnostics);
     let group = book.groups.len();
-    book.groups.push(Group { path: vec![HIDDEN.into()], kind: Kind::Set, rules: vec![rule], is_whole: true });
+    book.groups.push(Group {
+        path: vec![HIDDEN.into()],
+        kind: Kind::Set,
+        rules: vec![rule],
+        is_whole: true,
+        nodes: Vec::new(),
+    });
     Asked { group, expressions, variables }
 }
 

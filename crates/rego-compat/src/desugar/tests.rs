@@ -106,3 +106,52 @@ fn a_part_of_what_rules_make_is_not_replaced() {
     }
     assert!(answer("q[1] := 7\np if { q[1] with data.t.q[\"1\"] as 5 }", RegoVersion::V1).is_ok());
 }
+
+#[test]
+fn a_rule_below_a_scalar_key_is_there_although_it_does_not_hold() {
+    for (rules, expected) in [
+        ("q[1] contains 2 if input.no", r#"{"1":[]}"#),
+        ("q[1][x] := 2 if { x := input.no }", r#"{"1":{}}"#),
+        ("q[1].a := 2 if input.no", r#"{"1":{}}"#),
+        ("q[1].a.b := 2 if input.no", r#"{"1":{"a":{}}}"#),
+        ("q[null][true] contains 2 if input.no", r#"{"null":{"true":[]}}"#),
+        ("q.a[1.50] contains 2 if input.no", r#"{"a":{"1.50":[]}}"#),
+        ("q[1][[2]] contains 2 if input.no", r#"{"1":{}}"#),
+        ("q[[2]][1] contains 2 if input.no", "{}"),
+        ("q[1] := 2 if input.no", "{}"),
+        ("q[1] contains 2 if input.no\nq[2] := 3", r#"{"1":[],"2":3}"#),
+        ("q.a contains 2 if input.no\nq[1] := 3", r#"{"1":3,"a":[]}"#),
+        ("q[1].a := 2 if input.no\nq[1].b contains 3 if input.no", r#"{"1":{"b":[]}}"#),
+        // A variable takes in what is below.
+        ("q[1] contains 2 if input.no\nq[x] := 3 if { x := \"z\" }", r#"{"z":3}"#),
+        ("q[1].a contains 2 if input.no\nq[1][x] := 3 if { x := input.no }", r#"{"1":{}}"#),
+        ("default q[1] := 3\nq[1] := 2 if input.no", r#"{"1":3}"#),
+        ("default q[1] := 3\nq[1] := 2", r#"{"1":2}"#),
+    ] {
+        assert_eq!(v1(&format!("{rules}\np := q")), expected, "{rules}");
+    }
+    assert_eq!(v1("q[1] contains 2 if input.no\np if not q[1]"), "undefined");
+    assert_eq!(v1("q[1] contains 2 if input.no\np := count(q[1])"), "0");
+    assert_eq!(answer("q[1][x] { x := input.no }\np = q", RegoVersion::V0).unwrap(), r#"{"1":{}}"#);
+}
+
+#[test]
+fn an_else_beside_a_variable_key_is_not_tried() {
+    for (rules, expected) in [
+        ("q.a := 1 if { false } else := 5\nq[x] := 3 if { x := \"z\" }", r#"{"z":3}"#),
+        ("q.a.b := 1 if { false } else := 5\nq.a[x] := 3 if { x := \"z\" }", r#"{"a":{"z":3}}"#),
+        ("q[1] := 1 if { false } else := 5\nq[x] := 3 if { x := \"z\" }", r#"{"z":3}"#),
+        ("q[1] := 1 if { false } else := 5\nq[2] := 3", r#"{"1":5,"2":3}"#),
+        ("q.a := 1 if { false } else := 5\nq.b := 3", r#"{"a":5,"b":3}"#),
+    ] {
+        assert_eq!(v1(&format!("{rules}\np := q")), expected, "{rules}");
+    }
+}
+
+#[test]
+fn input_in_the_place_of_input_changes_no_type() {
+    for body in ["q.b with input.x as 1", "not q.b with input as 1"] {
+        let found = refusal(&format!("q := {{\"a\": 1}}\np if {body}"));
+        assert!(matches!(&found[..], [one] if one.starts_with("undefined ref")), "{body}: {found:?}");
+    }
+}

@@ -1,10 +1,10 @@
 //! Rules and functions: their definitions put together.
 
-use crate::value::Value;
-use crate::value::{Object, Set};
+use crate::value::{Set, Value};
 
 use crate::error::EvalError;
-use crate::ir::Kind;
+use crate::ir::{Kind, RuleNode};
+use crate::lookup;
 use crate::plan::{Branch, Expr, Group, Rule, missing};
 
 use super::candidate::{Candidates, Tried, is_excluded};
@@ -183,14 +183,39 @@ impl EvalContext<'_> {
                 Err(self.key_conflict(group, branch, &keys))
             }
         })?;
-        if let Some(default) = &group.default
-            && object.as_object().is_ok_and(Object::is_empty)
-        {
-            let mut result = None;
-            self.definition(group, default, &[], &Tried::default(), &mut result)?;
-            return Ok(result.unwrap_or(object));
+        if let Some(default) = &group.default {
+            self.add_default(group, default, &mut object)?;
+        }
+        for RuleNode { keys, is_set } in &group.nodes {
+            self.meter.charge(64)?;
+            put_empty(&mut object, keys, *is_set);
         }
         Ok(object)
+    }
+
+    /// Adds a default where nothing held: that of `default q[1] := 3` to the object, that of `default q := {}` in its place.
+    fn add_default(&self, group: &Group, default: &Rule, object: &mut Value) -> Result<(), EvalError> {
+        let frame = self.frame(default.slots);
+        let keys = default.branches.first().map(|branch| self.keys(branch, &frame)).transpose()?;
+        self.recycle(frame);
+        let keys = keys.flatten().unwrap_or_default();
+        let found = keys.iter().try_fold(&*object, |value, key| lookup::get(value, key));
+        let is_there = found.is_some_and(|found| {
+            !keys.is_empty() || found.as_object().is_ok_and(|object| !object.is_empty())
+        });
+        let mut result = None;
+        if !is_there {
+            self.definition(group, default, &[], &Tried::default(), &mut result)?;
+        }
+        match result {
+            Some(value) if keys.is_empty() => *object = value,
+            Some(value) => {
+                // A value above the key, which is no object, has no room for it.
+                let _is_put = put(object, &keys, value, false);
+            }
+            None => {}
+        }
+        Ok(())
     }
 
     fn keys(&self, branch: &Branch, frame: &Frame) -> Result<Option<Vec<Value>>, EvalError> {
@@ -267,6 +292,15 @@ fn put(object: &mut Value, keys: &[Value], value: Value, element: bool) -> bool 
     };
     let place = pairs.get_or_insert_with(key.clone(), || Value::Undefined);
     place.is_some_and(|place| put(place, rest, value, element))
+}
+
+/// Puts an empty set or object under nested keys, where there is nothing.
+fn put_empty(object: &mut Value, keys: &[Value], is_set: bool) {
+    let (Ok(pairs), Some((key, rest))) = (object.as_object_mut(), keys.split_first()) else { return };
+    let empty = || if is_set && rest.is_empty() { Value::new_set() } else { Value::new_object() };
+    if let Some(place) = pairs.get_or_insert_with(key.clone(), empty) {
+        put_empty(place, rest, is_set);
+    }
 }
 
 fn put_leaf(place: &mut Value, value: Value, element: bool) -> bool {

@@ -60,6 +60,7 @@ fn group(body: Vec<Step>, conditions: Option<Conditions>) -> Group {
         kind: Kind::Complete,
         rules: vec![Rule { args: Vec::new(), slots: 1, branches: vec![branch] }],
         default: None,
+        nodes: Vec::new(),
         settled: true,
         exact: true,
         places: vec![Place { root: PlaceRoot::Argument(7), path: Vec::new() }],

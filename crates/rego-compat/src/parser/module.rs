@@ -52,20 +52,7 @@ impl Parser<'_> {
             Node::Ref(components) => components,
             _ => return self.error("expected path"),
         };
-        components.iter().map(|term| self.path_component(term)).collect()
-    }
-
-    fn path_component(&self, term: &Term) -> Parsed<Name> {
-        match (&term.node, term.as_str()) {
-            (Node::Var(name), _) if term.at <= self.pos() => Ok(name.clone()),
-            (_, Some(text)) => Ok(text.into()),
-            _ => Err(SyntaxError {
-                at: term.at,
-                code: DiagnosticCode::Parse,
-                message: format!("unexpected {} token: expecting string", term.describe()),
-                help: "",
-            }),
-        }
+        components.iter().enumerate().map(|(position, term)| path_component(position, term)).collect()
     }
 
     fn import(&mut self) -> Parsed<Import> {
@@ -172,5 +159,19 @@ impl Parser<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns a component of the path of a package or an import: a name at its beginning, a string everywhere else.
+fn path_component(position: usize, term: &Term) -> Parsed<Name> {
+    match (&term.node, term.as_str()) {
+        (Node::Var(name), _) if position == 0 => Ok(name.clone()),
+        (_, Some(text)) => Ok(text.into()),
+        _ => Err(SyntaxError {
+            at: term.at,
+            code: DiagnosticCode::Parse,
+            message: format!("unexpected {} token: expecting string", term.describe()),
+            help: "",
+        }),
     }
 }

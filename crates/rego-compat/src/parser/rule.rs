@@ -162,7 +162,10 @@ impl Parser<'_> {
             name
         };
         match term.node {
-            Node::Ref(path) => Ok((path, None)),
+            Node::Ref(path) if matches!(path.first(), Some(Term { node: Node::Var(_), .. })) => {
+                Ok((path, None))
+            }
+            Node::Ref(_) => self.error("invalid rule head: nothing can follow the arguments of a function"),
             Node::Call(call) => {
                 let mut names = call.operator.into_iter();
                 let mut path: Vec<Term> =
@@ -180,7 +183,15 @@ impl Parser<'_> {
         let wildcards = rule.head.args.iter().flatten().filter(|arg| arg.is_wildcard()).count();
         let wildcards = u32::try_from(wildcards).unwrap_or(u32::MAX);
         while self.is_keyword("else") && !self.reference_follows() {
-            if matches!(rule.head.value, HeadValue::Element(_)) {
+            if has_key(&rule.head, |key| !is_ground(key)) {
+                return self.error("else keyword cannot be used on rules with variables in head");
+            }
+            // In v0 `p.a = 1` is an object of many, in v1 a rule of its own.
+            let is_entry = rule.head.path.len() == 2 && !self.strict;
+            let is_computed = |key: &Term| matches!(key.node, Node::Ref(_) | Node::Call(_) | Node::Chain(_));
+            if matches!(rule.head.value, HeadValue::Element(_))
+                || has_key(&rule.head, |key| is_entry || is_computed(key))
+            {
                 return self.error("else keyword cannot be used on multi-value rules");
             }
             let branch = self.else_branch(&rule.head, wildcards)?;
@@ -229,6 +240,26 @@ impl Parser<'_> {
 
 const fn is_set(kind: &crate::ast::LiteralKind) -> bool {
     matches!(kind, crate::ast::LiteralKind::Term(Term { node: Node::Set(_), .. }))
+}
+
+/// Returns true if the reference of a rule's head has such a key. Functions have names only.
+fn has_key(head: &Head, is_such: impl Fn(&Term) -> bool) -> bool {
+    head.args.is_none() && head.path.iter().skip(1).any(is_such)
+}
+
+/// Returns true if a term has no variable. Source: OPA `ast/term.go`, `IsGround`.
+fn is_ground(term: &Term) -> bool {
+    match &term.node {
+        Node::Scalar(_) => true,
+        Node::Var(_) | Node::Comprehension(_) | Node::Template(_) => false,
+        Node::Ref(path) => path.iter().skip(1).all(is_ground),
+        Node::Call(call) => call.args.iter().all(is_ground),
+        Node::Chain(chain) => {
+            is_ground(&chain.first) && chain.links.iter().all(|link| is_ground(&link.right))
+        }
+        Node::Array(items) | Node::Set(items) => items.iter().all(is_ground),
+        Node::Object(entries) => entries.iter().all(|(key, value)| is_ground(key) && is_ground(value)),
+    }
 }
 
 /// Classifies a head: `p[x]` without value, `if` or `contains` is an element of a set; everything else keeps its reference.

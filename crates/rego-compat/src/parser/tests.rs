@@ -144,3 +144,35 @@ fn errors_say_where_and_what() {
     assert!(message("package t\nimport foo").contains("unexpected import path"));
     assert!(message("package t\np { x = 01 }").contains("leading zero"));
 }
+
+#[test]
+fn heads_that_opa_refuses_are_refused() {
+    let message = |module: &str, version| {
+        let diagnostics = tree(module, version).unwrap_err();
+        diagnostics.iter().next().unwrap().message.clone()
+    };
+    let (many, open) = (
+        "else keyword cannot be used on multi-value rules",
+        "else keyword cannot be used on rules with variables in head",
+    );
+    for (head, expected) in [("q[input.k]", many), ("q.a[f(1)]", many), ("q[r]", open), ("q.a[[r]]", open)] {
+        let module = format!("package t\n{head} := 1 if {{ false }} else := 2");
+        assert_eq!(message(&module, RegoVersion::V1), expected, "{head}");
+    }
+    for (head, expected) in [("q.a", many), ("q[1]", many), ("q[r]", open)] {
+        let module = format!("package t\n{head} = 1 {{ false }} else = 2 {{ true }}");
+        assert_eq!(message(&module, RegoVersion::V0), expected, "{head}");
+    }
+    assert!(tree("package t\nq.a.b = 1 { false } else = 2 { true }", RegoVersion::V0).is_ok());
+    assert!(tree("package t\nf.g(x) = 1 { false } else = 2 { true }", RegoVersion::V0).is_ok());
+    assert!(tree("package t\nq[1] := 1 if { false } else := 2", RegoVersion::V1).is_ok());
+    for head in ["f(x)[\"a\"] = 1 { true }", "f(x).a = 1 { true }", "f(x)[y] { y = 1 }"] {
+        assert!(
+            message(&format!("package t\n{head}"), RegoVersion::V0).starts_with("invalid rule head"),
+            "{head}"
+        );
+    }
+    for path in ["package t.p[x]", "package t\nimport data.a[x]"] {
+        assert_eq!(message(path, RegoVersion::V1), "unexpected var token: expecting string", "{path}");
+    }
+}

@@ -134,6 +134,7 @@ fn plan_group(
         kind: group.kind,
         rules,
         default,
+        nodes: group.nodes.clone(),
         settled,
         exact: false,
         places: Vec::new(),
