@@ -27,6 +27,7 @@ use super::error::EvalError;
 use super::meter::Meter;
 
 pub(super) use format::{admits, verbs};
+pub(super) use list::sum_of;
 
 /// The code of a function: its arguments, the target of a call on a target first, to its value.
 pub(super) type Native = fn(&Meter, &[Value]) -> Result<Value, EvalError>;

@@ -244,7 +244,12 @@ impl Decoder {
             Value::Object(_) => "object".to_owned(),
         };
         let field = go_field(at);
-        let holder = if at.steps().is_empty() { "CustomResourceValidation" } else { "JSONSchemaProps" };
+        let rules = Step::Child("x-kubernetes-validations".into());
+        let holder = match at.steps().split_last() {
+            None => "CustomResourceValidation",
+            Some((_, above)) if above.contains(&rules) => "ValidationRule",
+            Some(_) => "JSONSchemaProps",
+        };
         let detail =
             format!("json: cannot unmarshal {found} into Go struct field {holder}.{field} of type {go_type}");
         self.push(Severity::Decode, "type-mismatch", at, detail);

@@ -264,6 +264,15 @@ async fn defaults_that_violate_a_rule_are_refused_in_the_servers_words() {
         let pair = json!({"a": {"type": "integer"}, "x-y": {"type": "string"}});
         json!({"type": "object", "properties": pair, "default": default, "x-kubernetes-validations": [rule]})
     };
+    let nullable = |rule: &str| {
+        json!({"type": "object", "default": {"z": null}, "properties": {"z": {"type": "object", "nullable": true}},
+            "x-kubernetes-validations": [{"rule": rule}]})
+    };
+    let empty = |format: &str, rule: &str| {
+        let list = json!({"type": "array", "maxItems": 9, "items": {"type": "string", "format": format}});
+        json!({"type": "object", "default": {"list": []}, "properties": {"list": list},
+            "x-kubernetes-validations": [{"rule": rule}]})
+    };
     let mut differing = Vec::new();
     for (what, spec, expected) in [
         ("kept", number(json!({"rule": "self > 3"}), 4), Accepted),
@@ -307,6 +316,11 @@ async fn defaults_that_violate_a_rule_are_refused_in_the_servers_words() {
             json!({"x-kubernetes-int-or-string": true, "default": "a", "x-kubernetes-validations": [{"rule": "self > 1"}]}),
             Refused,
         ),
+        ("null is absent", nullable("!has(self.z)"), Accepted),
+        ("null has no value", nullable("has(self.z)"), Refused),
+        ("null is not equal to null", nullable("self.z == null"), Refused),
+        ("no durations", empty("duration", "duration('1h') > self.list.sum()"), Accepted),
+        ("a date as a sum", empty("date", "self.list.sum() == 0"), Refused),
         (
             "a date",
             json!({"type": "string", "format": "date", "default": "2020-01-01",

@@ -91,7 +91,8 @@ impl Checker<'_> {
                 return (Node::Constant(Value::Null), result);
             }
         }
-        match lowered(name, target.is_some(), candidates, nodes) {
+        let code = if name == "sum" { library::sum_of(&result) } else { name };
+        match lowered(code, target.is_some(), candidates, nodes) {
             Some(node) => (node, result),
             // A test calls every overload, so this is a defect of this crate.
             None => self.issue(expr.at, format!("internal error: the function '{name}' has no code")),

@@ -61,7 +61,8 @@ fn object(
     entries: &serde_json::Map<String, Json>,
 ) -> Option<Value> {
     let mut values = Vec::new();
-    for (name, json) in entries {
+    // A field that is null is absent, as for the API server.
+    for (name, json) in entries.iter().filter(|(_, json)| !json.is_null()) {
         let declared = escaped(name).and_then(|name| fields.get(&name).map(|field| (name, field)));
         if let Some((name, field)) = declared {
             values.push((Key::from(name.as_str()), field.value(json)?));

@@ -3,12 +3,15 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use chrono::TimeDelta;
+
 use crate::value::Value;
 
 use super::super::compare::{is_same, order, sort_by};
 use super::super::error::EvalError;
 use super::super::meter::Meter;
 use super::super::operator::add;
+use super::super::types::Type;
 use super::Native;
 
 /// The longest list that `lists.range` makes; cel-go's bound.
@@ -29,7 +32,10 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("isSorted", is_sorted),
     ("min", |meter, arguments| extreme(meter, arguments, "min", Ordering::Less)),
     ("max", |meter, arguments| extreme(meter, arguments, "max", Ordering::Greater)),
-    ("sum", sum),
+    ("sum", |meter, arguments| sum(meter, arguments, Value::Int(0))),
+    (SUM_OF_DOUBLES, |meter, arguments| sum(meter, arguments, Value::Float(0.0))),
+    (SUM_OF_DURATIONS, |meter, arguments| sum(meter, arguments, Value::Duration(TimeDelta::zero()))),
+    (SUM_OF_UINTS, |meter, arguments| sum(meter, arguments, Value::Uint(0))),
     ("unwrapOpt", unwrap_all),
     ("optional.unwrap", unwrap_all),
     ("lists.range", range),
@@ -39,6 +45,21 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     }),
     ("sets.intersects", |meter, arguments| sets(meter, arguments, intersects)),
 ];
+
+/// The names of the code of `sum` for lists that are declared with these elements. No expression can call them by these names.
+const SUM_OF_DOUBLES: &str = "sum(list(double))";
+const SUM_OF_DURATIONS: &str = "sum(list(duration))";
+const SUM_OF_UINTS: &str = "sum(list(uint))";
+
+/// The code of `sum` with this result: the sum of an empty list is the zero of the declared elements.
+pub(in super::super) const fn sum_of(result: &Type) -> &'static str {
+    match result {
+        Type::Double => SUM_OF_DOUBLES,
+        Type::Duration => SUM_OF_DURATIONS,
+        Type::Uint => SUM_OF_UINTS,
+        _ => "sum",
+    }
+}
 
 /// The list that is the first argument.
 fn list(arguments: &[Value]) -> Result<&[Value], EvalError> {
@@ -226,10 +247,10 @@ fn extreme(meter: &Meter, arguments: &[Value], name: &str, wanted: Ordering) -> 
     Ok(found.clone())
 }
 
-fn sum(meter: &Meter, arguments: &[Value]) -> Result<Value, EvalError> {
+fn sum(meter: &Meter, arguments: &[Value], of_nothing: Value) -> Result<Value, EvalError> {
     let mut rest = list(arguments)?.iter();
     let Some(first) = rest.next() else {
-        return Ok(Value::Int(0));
+        return Ok(of_nothing);
     };
     let is_number = |value: &Value| {
         matches!(value, Value::Int(_) | Value::Uint(_) | Value::Float(_) | Value::Duration(_))

@@ -66,7 +66,8 @@ fn in_zone(time: &Time, zone: &str) -> Option<Time> {
     // cel-go looks at the first character, so that `-0:30` is half an hour west.
     let east =
         if zone.starts_with('-') { hours.checked_sub(minutes)? } else { hours.checked_add(minutes)? };
-    Some(time.with_timezone(&FixedOffset::east_opt(east.checked_mul(60)?)?))
+    // Moved instead of put into a zone: Go's may be days away.
+    time.with_timezone(&Utc.fix()).checked_add_signed(TimeDelta::try_minutes(i64::from(east))?)
 }
 
 fn timestamp(arguments: &[Value]) -> Result<Value, EvalError> {

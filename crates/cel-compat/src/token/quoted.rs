@@ -78,7 +78,7 @@ fn shape(lexer: &mut Lexer<'_>) -> Option<Shape> {
         "" => (false, false),
         "r" | "R" => (true, false),
         "b" | "B" => (false, true),
-        "br" | "bR" | "Br" | "BR" | "rb" | "rB" | "Rb" | "RB" => (true, true),
+        "br" | "bR" | "Br" | "BR" => (true, true),
         _ => {
             lexer.at = start;
             return None;
