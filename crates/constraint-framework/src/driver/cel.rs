@@ -99,13 +99,12 @@ fn compile(
 ) -> Result<CelProgram, CompileErrors> {
     let source = Source::read(source)?;
     let mut compiler = Compiler { environment, messages, errors: Vec::new(), warnings: Vec::new() };
+    // For the API server match conditions have no variables, for Gatekeeper they have.
+    let before = matches!(messages, Messages::MustCompile).then(|| compiler.match_conditions(&source));
     for (position, variable) in source.variables.iter().enumerate() {
         compiler.variable(position, variable);
     }
-    let conditions: Vec<_> = source
-        .match_conditions()
-        .filter_map(|(place, named)| compiler.condition(&format!("{place}/expression"), &named.expression))
-        .collect();
+    let conditions = before.unwrap_or_else(|| compiler.match_conditions(&source));
     let validations: Vec<_> = source
         .validations
         .iter()
@@ -138,7 +137,9 @@ fn common_environment() -> Environment {
 
 /// Returns the names that the API server gives to a ValidatingAdmissionPolicy.
 fn native_environment(driver: ValidatingPolicyDriver) -> Environment {
-    let environment = common_environment().without_quoted_names();
+    let environment = common_environment()
+        .without_quoted_names()
+        .with_hint("variables", "name the variable: variables.<name>; match conditions have none");
     let environment = if driver.has_params {
         environment.with("params", Type::Dyn)
     } else {
@@ -177,6 +178,13 @@ impl Compiler {
                 self.environment.define_unknown(&variable.name);
             }
         }
+    }
+
+    fn match_conditions(&mut self, source: &Source) -> Vec<Condition> {
+        let conditions = source.match_conditions();
+        conditions
+            .filter_map(|(place, named)| self.condition(&format!("{place}/expression"), &named.expression))
+            .collect()
     }
 
     fn condition(&mut self, place: &str, text: &str) -> Option<Condition> {

@@ -13,7 +13,11 @@ const MATCH: [&str; 5] =
     ["resourceRules", "excludeResourceRules", "namespaceSelector", "objectSelector", "matchPolicy"];
 const RULE: [&str; 6] = ["apiGroups", "apiVersions", "operations", "resources", "resourceNames", "scope"];
 const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
-const REASONS: [&str; 4] = ["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"];
+const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+/// The most match conditions of a policy.
+const MATCH_CONDITIONS: usize = 64;
+/// The most audit annotations of a policy.
+const AUDIT_ANNOTATIONS: usize = 20;
 
 /// Errors, each with the pointer to its field.
 #[derive(Debug, Default)]
@@ -115,20 +119,36 @@ impl Errors {
         if is_set(policy, &pointer) && policy.pointer(&pointer).is_some_and(|value| !value.is_array()) {
             self.add(&pointer, "must be a list");
         }
+        let most = [("matchConditions", MATCH_CONDITIONS), ("auditAnnotations", AUDIT_ANNOTATIONS)];
+        for (_, most) in most.iter().filter(|(name, most)| *name == list && items > *most) {
+            self.add(&pointer, format!("must have at most {most} items, not {items}"));
+        }
         let mut names = BTreeSet::new();
         for position in 0..items {
             let item = format!("{pointer}/{position}");
             self.fields(policy, &item, fields);
             self.word(policy, &format!("{item}/reason"), &REASONS, true);
-            let name = text(policy, &format!("{item}/name"));
-            if fields.contains(&"name") && !names.insert(name) {
-                self.add(format!("{item}/name"), format!("{name:?} is there twice"));
+            self.message(policy, &format!("{item}/message"));
+            for field in ["name", "key"].iter().filter(|field| fields.contains(field)) {
+                let name = text(policy, &format!("{item}/{field}"));
+                if !names.insert(name) {
+                    self.add(format!("{item}/{field}"), format!("{name:?} is there twice"));
+                }
             }
             for required in
                 fields.iter().filter(|field| ["name", "expression", "key", "valueExpression"].contains(field))
             {
                 self.required(policy, &format!("{item}/{required}"));
             }
+        }
+    }
+
+    fn message(&mut self, policy: &Value, pointer: &str) {
+        let message = text(policy, pointer);
+        if message.contains(['\n', '\r']) {
+            self.add(pointer, "must not contain line breaks");
+        } else if !message.is_empty() && message.trim().is_empty() {
+            self.add(pointer, "must not be blank");
         }
     }
 

@@ -277,6 +277,46 @@ fn mutating_policies_are_checked_and_said_to_have_no_effect() {
 }
 
 #[test]
+fn what_the_api_server_would_not_store_is_refused() {
+    let condition = |name: &str, expression: &str| {
+        format!("  matchConditions: [{{name: {name}, expression: '{expression}'}}]\n  validations:")
+    };
+    let many = (0..65).map(|number| format!("{{name: c{number}, expression: 'true'}}")).collect::<Vec<_>>();
+    for (from, to, expected) in [
+        ("  validations:", condition("c", "variables.replicas > 1"), "undeclared reference to 'variables'"),
+        (
+            "  validations:",
+            format!("  matchConditions: [{}]\n  validations:", many.join(", ")),
+            "/spec/matchConditions: must have at most 64 items, not 65",
+        ),
+        (
+            "messageExpression: \"'at most ' + string(params.max)\"",
+            "reason: Unauthorized".to_owned(),
+            "/spec/validations/0/reason: must be Forbidden or Invalid or RequestEntityTooLarge, not \"Unauthorized\"",
+        ),
+        (
+            "messageExpression: \"'at most ' + string(params.max)\"",
+            "message: \"a\\nb\"".to_owned(),
+            "/spec/validations/0/message: must not contain line breaks",
+        ),
+        (
+            "messageExpression: \"'at most ' + string(params.max)\"",
+            "message: ' '".to_owned(),
+            "/spec/validations/0/message: must not be blank",
+        ),
+        (
+            "  validations:",
+            "  auditAnnotations: [{key: k, valueExpression: \"'a'\"}, {key: k, valueExpression: \"'b'\"}]\n  validations:"
+                .to_owned(),
+            "/spec/auditAnnotations/1/key: \"k\" is there twice",
+        ),
+    ] {
+        let refused = assembled(&format!("{}{LIMIT}", POLICY.replace(from, &to))).unwrap_err();
+        assert!(refused.contains(expected), "{to}: {refused}");
+    }
+}
+
+#[test]
 fn audit_annotations_are_checked_as_far_as_files_can_say() {
     let variable = "{name: replicas, expression: object.spec.replicas}";
     let annotated = |name: &str, expression: &str| {
