@@ -190,7 +190,7 @@ pub(crate) struct Group {
     pub(crate) rules: Vec<Rule>,
     /// True where OPA's tree of rules has one here. Those of an object may all be deeper: `p[1] := 2` is one called `p[1]`.
     pub(crate) is_whole: bool,
-    /// What an object has although nothing of it holds.
+    /// The empty sets and objects that an object has although nothing of it holds.
     pub(crate) nodes: Vec<RuleNode>,
 }
 

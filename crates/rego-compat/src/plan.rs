@@ -66,7 +66,7 @@ pub(crate) struct Group {
     pub(crate) kind: Kind,
     pub(crate) rules: Vec<Rule>,
     pub(crate) default: Option<Rule>,
-    /// What an object has although nothing of it holds.
+    /// The empty sets and objects that an object has although nothing of it holds.
     pub(crate) nodes: Vec<RuleNode>,
     /// All definitions give this one value, so the first that holds settles it.
     pub(crate) settled: bool,

@@ -91,8 +91,7 @@ impl Checker<'_> {
                 return (Node::Constant(Value::Null), result);
             }
         }
-        let code = if name == "sum" { library::sum_of(&result) } else { name };
-        match lowered(code, target.is_some(), candidates, nodes) {
+        match lowered(name, target.is_some(), candidates, &result, nodes) {
             Some(node) => (node, result),
             // A test calls every overload, so this is a defect of this crate.
             None => self.issue(expr.at, format!("internal error: the function '{name}' has no code")),
@@ -205,6 +204,7 @@ fn lowered(
     name: &str,
     on_target: bool,
     overloads: &'static [Overload],
+    result: &Type,
     arguments: Vec<Node>,
 ) -> Option<Node> {
     if let Some(operator) = Operator::named(name) {
@@ -220,7 +220,7 @@ fn lowered(
         "_[_]" => Node::Index(Box::new(arguments.try_into().ok()?)),
         "_[?_]" => Node::IndexOptional(Box::new(arguments.try_into().ok()?)),
         _ => {
-            let function = library::function(name)?;
+            let function = if name == "sum" { library::sum_of(result) } else { library::function(name)? };
             Node::Call(Box::new(CallNode { function, overloads, arguments }))
         }
     })
@@ -239,7 +239,10 @@ mod tests {
                 continue;
             }
             let arguments = overload.arguments.iter().map(|_| Node::Constant(Value::Null)).collect();
-            assert!(lowered(name, on_target, overloads(name, on_target), arguments).is_some(), "{name}");
+            assert!(
+                lowered(name, on_target, overloads(name, on_target), &Type::Dyn, arguments).is_some(),
+                "{name}"
+            );
         }
         for name in library::names() {
             assert!(is_known(name), "{name}");

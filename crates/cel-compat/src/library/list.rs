@@ -32,10 +32,7 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("isSorted", is_sorted),
     ("min", |meter, arguments| extreme(meter, arguments, "min", Ordering::Less)),
     ("max", |meter, arguments| extreme(meter, arguments, "max", Ordering::Greater)),
-    ("sum", |meter, arguments| sum(meter, arguments, Value::Int(0))),
-    (SUM_OF_DOUBLES, |meter, arguments| sum(meter, arguments, Value::Float(0.0))),
-    (SUM_OF_DURATIONS, |meter, arguments| sum(meter, arguments, Value::Duration(TimeDelta::zero()))),
-    (SUM_OF_UINTS, |meter, arguments| sum(meter, arguments, Value::Uint(0))),
+    ("sum", sum_of(&Type::Int)),
     ("unwrapOpt", unwrap_all),
     ("optional.unwrap", unwrap_all),
     ("lists.range", range),
@@ -46,18 +43,13 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
     ("sets.intersects", |meter, arguments| sets(meter, arguments, intersects)),
 ];
 
-/// The names of the code of `sum` for lists that are declared with these elements. No expression can call them by these names.
-const SUM_OF_DOUBLES: &str = "sum(list(double))";
-const SUM_OF_DURATIONS: &str = "sum(list(duration))";
-const SUM_OF_UINTS: &str = "sum(list(uint))";
-
-/// The code of `sum` with this result: the sum of an empty list is the zero of the declared elements.
-pub(in super::super) const fn sum_of(result: &Type) -> &'static str {
+/// The code of `sum` with this result: the sum of an empty list is the zero of the type that its elements are declared with.
+pub(in super::super) const fn sum_of(result: &Type) -> Native {
     match result {
-        Type::Double => SUM_OF_DOUBLES,
-        Type::Duration => SUM_OF_DURATIONS,
-        Type::Uint => SUM_OF_UINTS,
-        _ => "sum",
+        Type::Double => |meter, arguments| sum(meter, arguments, Value::Float(0.0)),
+        Type::Duration => |meter, arguments| sum(meter, arguments, Value::Duration(TimeDelta::zero())),
+        Type::Uint => |meter, arguments| sum(meter, arguments, Value::Uint(0)),
+        _ => |meter, arguments| sum(meter, arguments, Value::Int(0)),
     }
 }
 

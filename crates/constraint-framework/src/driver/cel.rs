@@ -137,9 +137,7 @@ fn common_environment() -> Environment {
 
 /// Returns the names that the API server gives to a ValidatingAdmissionPolicy.
 fn native_environment(driver: ValidatingPolicyDriver) -> Environment {
-    let environment = common_environment()
-        .without_quoted_names()
-        .with_hint("variables", "name the variable: variables.<name>; match conditions have none");
+    let environment = common_environment().without_quoted_names();
     let environment = if driver.has_params {
         environment.with("params", Type::Dyn)
     } else {

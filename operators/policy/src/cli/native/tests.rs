@@ -283,7 +283,7 @@ fn what_the_api_server_would_not_store_is_refused() {
     };
     let many = (0..65).map(|number| format!("{{name: c{number}, expression: 'true'}}")).collect::<Vec<_>>();
     for (from, to, expected) in [
-        ("  validations:", condition("c", "variables.replicas > 1"), "undeclared reference to 'variables'"),
+        ("  validations:", condition("c", "variables.replicas > 1"), "/spec/matchConditions/0/expression:1:10: undefined field 'replicas'"),
         (
             "  validations:",
             format!("  matchConditions: [{}]\n  validations:", many.join(", ")),
