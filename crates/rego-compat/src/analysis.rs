@@ -7,6 +7,8 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use crate::check::Dependencies;
 use crate::ir::{GroupId, Rulebook};
 
@@ -72,16 +74,28 @@ impl Analysis {
     /// Analyzes the rules that a query needs.
     pub(crate) fn of(book: &Rulebook, dependencies: &Dependencies, start: Vec<GroupId>, whole: bool) -> Self {
         let needed = dependencies.closure(start);
-        let found = Self::scanned(book, &needed, &[], whole);
-        if found.accesses.is_empty() {
+        let (found, applied) = Self::scanned(book, &needed, &[], whole);
+        if found.accesses.is_empty() || applied.is_empty() {
             return found;
         }
-        let alone = |id: GroupId| Self::scanned(book, &[id], &[], false);
-        let open = needed.iter().copied().filter(|id| !alone(*id).is_closed()).collect();
-        Self::scanned(book, &needed, &dependencies.reaching(open), whole)
+        // Joins through functions, of those that depend on nothing but their arguments.
+        let alone = |id: GroupId| Self::scanned(book, &[id], &[], false).0;
+        let reached = dependencies.closure(applied.iter().copied().collect());
+        let open = reached.into_iter().filter(|id| !alone(*id).is_closed()).collect();
+        let is_open = dependencies.reaching(open);
+        if applied.iter().all(|id| is_open.get(*id).copied().unwrap_or(true)) {
+            return found;
+        }
+        Self::scanned(book, &needed, &is_open, whole).0
     }
 
-    fn scanned(book: &Rulebook, groups: &[GroupId], is_open: &[bool], whole: bool) -> Self {
+    /// Scans rules; returns the functions too that a join may go through, if `is_open` says that they depend on nothing else.
+    fn scanned(
+        book: &Rulebook,
+        groups: &[GroupId],
+        is_open: &[bool],
+        whole: bool,
+    ) -> (Self, BTreeSet<GroupId>) {
         let mut scan = scan::Scan::new(book, is_open);
         for id in groups {
             match book.groups.get(*id) {

@@ -43,6 +43,8 @@ pub(super) struct Scan<'a> {
     origins: BTreeMap<Slot, Origin>,
     bodies: usize,
     deterministic: bool,
+    /// The functions that were applied to a part of a document.
+    applied: BTreeSet<GroupId>,
     /// True if some `with` replaces the input: what a rule compares then, is not the caller's input.
     replaces_input: bool,
 }
@@ -59,11 +61,13 @@ impl<'a> Scan<'a> {
             origins: BTreeMap::new(),
             bodies: 0,
             deterministic: true,
+            applied: BTreeSet::new(),
             replaces_input: false,
         }
     }
 
-    pub(super) fn into_analysis(mut self, whole: bool) -> Analysis {
+    /// Returns the analysis, and the functions of one argument that were applied to a part of a document.
+    pub(super) fn into_analysis(mut self, whole: bool) -> (Analysis, BTreeSet<GroupId>) {
         if whole {
             self.data_paths.insert(Vec::new());
             self.accesses.push(DataAccess { path: Vec::new(), joins: Vec::new() });
@@ -73,12 +77,13 @@ impl<'a> Scan<'a> {
         }
         self.accesses.sort();
         self.accesses.dedup();
-        Analysis {
+        let analysis = Analysis {
             data_paths: prefixes(self.data_paths),
             input_paths: prefixes(self.input_paths),
             accesses: self.accesses,
             deterministic: self.deterministic,
-        }
+        };
+        (analysis, self.applied)
     }
 
     pub(super) fn group(&mut self, group: &Group) {
@@ -178,8 +183,12 @@ impl<'a> Scan<'a> {
     /// Scans `function(argument) = output`.
     fn called(&mut self, function: GroupId, argument: &Operand, output: &Operand, body: usize) {
         let (argument, known) = (self.operand(argument, body), self.operand(output, body));
+        let argument = argument.filter(|origin| origin.function.is_none());
+        if argument.is_some() {
+            self.applied.insert(function);
+        }
         let is_open = self.is_open.get(function).copied().unwrap_or(true);
-        let made = argument.filter(|origin| origin.function.is_none() && !is_open);
+        let made = argument.filter(|_| !is_open);
         let made = made.map(|origin| Origin { function: Some(function), ..origin });
         self.compared(made.as_ref(), known.as_ref(), body);
         self.inherit(output, made);

@@ -137,7 +137,7 @@ fn a_stand_in_for_a_function_may_answer_differently_each_time() {
 
 #[test]
 fn a_rule_that_does_not_exist_reads_everything() {
-    let analysis = Analysis::scanned(&Rulebook::default(), &[7], &[], false);
+    let (analysis, _) = Analysis::scanned(&Rulebook::default(), &[7], &[], false);
     assert_eq!((analysis.data_paths(), analysis.input_paths()), (&[Vec::new()][..], &[Vec::new()][..]));
     assert_eq!(analysis.accesses(), [DataAccess { path: Vec::new(), joins: Vec::new() }]);
     assert!(!analysis.is_deterministic());
