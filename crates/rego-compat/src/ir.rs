@@ -195,7 +195,7 @@ pub(crate) struct Group {
 }
 
 /// An empty set or object below an object rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RuleNode {
     pub(crate) keys: Vec<Value>,
     /// True for a set.

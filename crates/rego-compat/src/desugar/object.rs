@@ -9,8 +9,10 @@
 //! q[1].a := 2 if false            q is {1: {}}
 //! ```
 //!
-//! A definition with a variable takes in the nodes below its own. With `q[x] := 3` beside it, `q[1] contains 2` is no node, and
-//! an `else` of `q.a := 1` is not tried (`topdown/eval.go`, `evalVirtualPartial`).
+//! A definition with a variable takes in the nodes below its own. With `q[x] := 3` beside it, `q[1] contains 2` is not a node,
+//! and an `else` of `q.a := 1` is not tried (`topdown/eval.go`, `evalVirtualPartial`).
+
+use std::collections::BTreeSet;
 
 use crate::builtin::is_scalar;
 use crate::ir::{Group, Leaf, Operand, Rule, RuleNode};
@@ -27,17 +29,18 @@ struct Head {
 /// Orders the definitions of an object as OPA's tree has them, and adds what only the tree says.
 pub(super) fn arrange(group: &mut Group) {
     group.rules.sort_by_cached_key(fixed_keys);
-    let heads: Vec<Head> = group.rules.iter().filter_map(Head::of).collect();
-    let mut nodes: Vec<RuleNode> = Vec::new();
-    for rule in &mut group.rules {
-        let Some(head) = Head::of(rule) else { continue };
-        if heads.iter().any(|other| other.takes_in(&head)) {
+    let heads: Vec<Option<Head>> = group.rules.iter().map(Head::of).collect();
+    let open: BTreeSet<Vec<Value>> =
+        heads.iter().flatten().filter(|head| head.is_open).map(|head| head.fixed.clone()).collect();
+    let mut known = BTreeSet::new();
+    for (rule, head) in group.rules.iter_mut().zip(heads) {
+        let Some(head) = head else { continue };
+        if head.is_below(&open) {
             rule.branches.truncate(1);
         } else if !rule.default {
-            nodes.extend(head.node().filter(|node| !nodes.contains(node)));
+            group.nodes.extend(head.node().filter(|node| known.insert(node.clone())));
         }
     }
-    group.nodes = nodes;
 }
 
 /// Returns the keys an object's definition is known to be under. OPA goes through the tree of them from the root.
@@ -55,9 +58,9 @@ impl Head {
         Some(Self { fixed, is_open, is_set: matches!(branch.leaf, Leaf::Element(_)) && !is_open })
     }
 
-    /// Returns true if a variable of this definition's head stands where the other one has a key.
-    fn takes_in(&self, other: &Self) -> bool {
-        self.is_open && self.fixed.len() < other.fixed.len() && other.fixed.starts_with(&self.fixed)
+    /// Returns true if another definition's head has a variable where this one has a key: `open` is where such variables stand.
+    fn is_below(&self, open: &BTreeSet<Vec<Value>>) -> bool {
+        (0..self.fixed.len()).any(|length| self.fixed.get(..length).is_some_and(|keys| open.contains(keys)))
     }
 
     fn node(self) -> Option<RuleNode> {

@@ -188,7 +188,9 @@ impl EvalContext<'_> {
         }
         for RuleNode { keys, is_set } in &group.nodes {
             self.meter.charge(64)?;
-            put_empty(&mut object, keys, *is_set);
+            let empty = if *is_set { Value::new_set() } else { Value::new_object() };
+            // A value that is there already stays.
+            let _is_new = put(&mut object, keys, empty, false);
         }
         Ok(object)
     }
@@ -210,7 +212,7 @@ impl EvalContext<'_> {
         match result {
             Some(value) if keys.is_empty() => *object = value,
             Some(value) => {
-                // A value above the key, which is no object, has no room for it.
+                // A value above the key that is not an object stays.
                 let _is_put = put(object, &keys, value, false);
             }
             None => {}
@@ -292,15 +294,6 @@ fn put(object: &mut Value, keys: &[Value], value: Value, element: bool) -> bool 
     };
     let place = pairs.get_or_insert_with(key.clone(), || Value::Undefined);
     place.is_some_and(|place| put(place, rest, value, element))
-}
-
-/// Puts an empty set or object under nested keys, where there is nothing.
-fn put_empty(object: &mut Value, keys: &[Value], is_set: bool) {
-    let (Ok(pairs), Some((key, rest))) = (object.as_object_mut(), keys.split_first()) else { return };
-    let empty = || if is_set && rest.is_empty() { Value::new_set() } else { Value::new_object() };
-    if let Some(place) = pairs.get_or_insert_with(key.clone(), empty) {
-        put_empty(place, rest, is_set);
-    }
 }
 
 fn put_leaf(place: &mut Value, value: Value, element: bool) -> bool {
