@@ -120,9 +120,37 @@ mod tests {
     fn durations_are_read_as_go_reads_them() {
         assert_eq!(parse("1m30s"), Some(90_000_000_000));
         assert_eq!(parse("-.5us"), Some(-500));
+        for (text, milliseconds) in [
+            ("0", 0),
+            ("1s", 1_000),
+            ("+90m", 5_400_000),
+            ("1.5h", 5_400_000),
+            ("1h30m", 5_400_000),
+            ("-1m0.5s", -60_500),
+            ("100ms", 100),
+        ] {
+            assert_eq!(parse(text), Some(milliseconds * 1_000_000), "{text}");
+        }
+        assert_eq!([parse("2us"), parse("2µs")], [Some(2_000); 2]);
         assert_eq!(parse("+1.s"), Some(1_000_000_000));
         assert_eq!(parse("-2562047h47m16.854775808s"), Some(i64::MIN));
-        for wrong in ["", "5", "s", "1x", "1.2.3s", "-", ".s", "1d", "2562047h47m16.854775808s"] {
+        for wrong in [
+            "",
+            "5",
+            "s",
+            "1x",
+            "1.2.3s",
+            "-",
+            ".s",
+            "1d",
+            "2562047h47m16.854775808s",
+            "h",
+            "1h5",
+            "5mx",
+            "1h-2h",
+            "1 h",
+            "1..5s",
+        ] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

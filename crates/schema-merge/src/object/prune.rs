@@ -168,3 +168,21 @@ pub(super) fn drop_nulls(node: &Node<'_>, value: &mut Value) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A server refuses such an object once it is pruned, so no recording shows this.
+    #[test]
+    fn what_a_closed_map_forbids_is_kept_and_pruned_inside() {
+        let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "additionalProperties": false}}});
+        let object = json!({"apiVersion": "a/v1", "kind": "Foo", "spec": {"a": {"b": 1}}});
+        let pruned = pruned(&schema, &object);
+        assert_eq!(pruned.object, json!({"apiVersion": "a/v1", "kind": "Foo", "spec": {"a": {}}}));
+        assert_eq!(pruned.unknown_fields, ["spec.a.b"]);
+        assert_eq!(crate::defaulted(&schema, &object), object);
+    }
+}
