@@ -18,8 +18,8 @@ use crate::event::Verb;
 use crate::interest::Selection;
 
 /// The manager's view of an API server. Three verbs and no policy: an implementation answers each call
-/// once and does not retry. The manager gives each call a deadline, and drops its future then, or when nobody needs the
-/// answer any more: that must be safe at every await.
+/// once and does not retry. The manager drops the future of a call at its deadline, and when no registrar needs the answer any
+/// more: that must be safe at every await.
 ///
 /// # Errors
 /// The variant of [`SourceError`] decides what the manager does next; a call that failed is repeated with back-off.

@@ -20,7 +20,7 @@ struct Row {
     name: String,
     crd: Value,
     answer: Answer,
-    /// Why strict validation refuses what is decoded otherwise.
+    /// The error under strict validation, of a CRD that is decoded otherwise.
     strict: Option<String>,
     object: Option<Object>,
 }
@@ -31,7 +31,7 @@ struct Object {
     sent: Value,
     /// As the server stores it.
     stored: Value,
-    /// Why strict validation refuses it.
+    /// The error under strict validation.
     strict: Option<String>,
 }
 
