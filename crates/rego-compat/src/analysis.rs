@@ -7,8 +7,6 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-
 use crate::check::Dependencies;
 use crate::ir::{GroupId, Rulebook};
 
@@ -73,43 +71,11 @@ pub struct JoinTerm {
 impl Analysis {
     /// Analyzes the rules that a query needs.
     pub(crate) fn of(book: &Rulebook, dependencies: &Dependencies, start: Vec<GroupId>, whole: bool) -> Self {
-        let needed = dependencies.closure(start);
-        let (found, applied) = Self::scanned(book, &needed, &[], whole);
-        if found.accesses.is_empty() || applied.is_empty() {
-            return found;
-        }
-        // Joins through functions, of those that depend on nothing but their arguments.
-        let alone = |id: GroupId| Self::scanned(book, &[id], &[], false).0;
-        let reached = dependencies.closure(applied.iter().copied().collect());
-        let open = reached.into_iter().filter(|id| !alone(*id).is_closed()).collect();
-        let is_open = dependencies.reaching(open);
-        if applied.iter().all(|id| is_open.get(*id).copied().unwrap_or(true)) {
-            return found;
-        }
-        Self::scanned(book, &needed, &is_open, whole).0
-    }
-
-    /// Scans rules; returns the functions too that a join may go through, if `is_open` says that they depend on nothing else.
-    fn scanned(
-        book: &Rulebook,
-        groups: &[GroupId],
-        is_open: &[bool],
-        whole: bool,
-    ) -> (Self, BTreeSet<GroupId>) {
-        let mut scan = scan::Scan::new(book, is_open);
-        for id in groups {
-            match book.groups.get(*id) {
-                Some(group) => scan.group(group),
-                // Left out, the host would leave out documents that the rule reads.
-                None => scan.anything(),
-            }
+        let mut scan = scan::Scan::new(book);
+        for id in dependencies.used_first(start) {
+            scan.group(id, dependencies.of_group(id));
         }
         scan.into_analysis(whole)
-    }
-
-    /// Returns true if nothing is read and the answer is always the same, as far as the rules that were looked at go.
-    const fn is_closed(&self) -> bool {
-        self.data_paths.is_empty() && self.input_paths.is_empty() && self.deterministic
     }
 
     /// Returns the prefixes of `data` that the program may read, without `data` itself: `[["inventory", "namespace"]]`. An

@@ -33,8 +33,6 @@ enum Document {
 
 pub(super) struct Scan<'a> {
     book: &'a Rulebook,
-    /// For each rule whether its value may depend on more than its arguments; it may where nothing is said.
-    is_open: &'a [bool],
     data_paths: BTreeSet<Vec<String>>,
     input_paths: BTreeSet<Vec<String>>,
     accesses: Vec<DataAccess>,
@@ -43,17 +41,20 @@ pub(super) struct Scan<'a> {
     origins: BTreeMap<Slot, Origin>,
     bodies: usize,
     deterministic: bool,
-    /// The functions that were applied to a part of a document.
-    applied: BTreeSet<GroupId>,
+    /// True if the rule that is scanned depends on more than its arguments.
+    is_open: bool,
+    /// The rules that depend on nothing but their arguments, of those that were scanned.
+    closed: BTreeSet<GroupId>,
     /// True if some `with` replaces the input: what a rule compares then, is not the caller's input.
     replaces_input: bool,
+    /// True if some `with` replaces a function: others may answer otherwise then than alone.
+    replaces_function: bool,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) const fn new(book: &'a Rulebook, is_open: &'a [bool]) -> Self {
+    pub(super) const fn new(book: &'a Rulebook) -> Self {
         Self {
             book,
-            is_open,
             data_paths: BTreeSet::new(),
             input_paths: BTreeSet::new(),
             accesses: Vec::new(),
@@ -61,13 +62,14 @@ impl<'a> Scan<'a> {
             origins: BTreeMap::new(),
             bodies: 0,
             deterministic: true,
-            applied: BTreeSet::new(),
+            is_open: false,
+            closed: BTreeSet::new(),
             replaces_input: false,
+            replaces_function: false,
         }
     }
 
-    /// Returns the analysis, and the functions of one argument that were applied to a part of a document.
-    pub(super) fn into_analysis(mut self, whole: bool) -> (Analysis, BTreeSet<GroupId>) {
+    pub(super) fn into_analysis(mut self, whole: bool) -> Analysis {
         if whole {
             self.data_paths.insert(Vec::new());
             self.accesses.push(DataAccess { path: Vec::new(), joins: Vec::new() });
@@ -75,18 +77,33 @@ impl<'a> Scan<'a> {
         if self.replaces_input {
             self.accesses.iter_mut().for_each(forget_input);
         }
+        if self.replaces_function {
+            self.accesses.iter_mut().for_each(forget_functions);
+        }
         self.accesses.sort();
         self.accesses.dedup();
-        let analysis = Analysis {
+        Analysis {
             data_paths: prefixes(self.data_paths),
             input_paths: prefixes(self.input_paths),
             accesses: self.accesses,
             deterministic: self.deterministic,
-        };
-        (analysis, self.applied)
+        }
     }
 
-    pub(super) fn group(&mut self, group: &Group) {
+    /// Scans a rule after those that it uses.
+    pub(super) fn group(&mut self, id: GroupId, used: &[GroupId]) {
+        self.is_open = false;
+        match self.book.groups.get(id) {
+            Some(group) => self.branches(group),
+            // Left out, the host would leave out documents that the rule reads.
+            None => self.anything(),
+        }
+        if !self.is_open && used.iter().all(|id| self.closed.contains(id)) {
+            self.closed.insert(id);
+        }
+    }
+
+    fn branches(&mut self, group: &Group) {
         for branch in group.rules.iter().flat_map(|rule| &rule.branches) {
             self.origins.clear();
             let body = self.body(&branch.body);
@@ -97,12 +114,12 @@ impl<'a> Scan<'a> {
     }
 
     /// Notes that everything may be read, and in any way.
-    pub(super) fn anything(&mut self) {
+    fn anything(&mut self) {
         self.data_paths.insert(Vec::new());
         self.input_paths.insert(Vec::new());
         self.accesses.push(DataAccess { path: Vec::new(), joins: Vec::new() });
         self.made_in.push(0);
-        self.deterministic = false;
+        self.changes();
     }
 
     fn body(&mut self, statements: &[Statement]) -> usize {
@@ -149,7 +166,10 @@ impl<'a> Scan<'a> {
                 self.callee(stand_in);
             }
             match with.target {
-                Target::Call(callee) => self.callee(callee),
+                Target::Call(callee) => {
+                    self.callee(callee);
+                    self.replaces_function = true;
+                }
                 Target::Input(_) => self.replaces_input = true,
                 Target::Data(_) => {}
             }
@@ -167,10 +187,16 @@ impl<'a> Scan<'a> {
 
     fn callee(&mut self, callee: Callee) {
         match callee {
-            Callee::Builtin(builtin) if !builtin.pure => self.deterministic = false,
-            Callee::External(_) | Callee::Hook(_) => self.deterministic = false,
+            Callee::Builtin(builtin) if !builtin.pure => self.changes(),
+            Callee::External(_) | Callee::Hook(_) => self.changes(),
             _ => {}
         }
+    }
+
+    /// Notes that an answer may be another each time.
+    const fn changes(&mut self) {
+        self.deterministic = false;
+        self.is_open = true;
     }
 
     fn equation(&mut self, left: &Operand, right: &Operand, body: usize) {
@@ -183,13 +209,9 @@ impl<'a> Scan<'a> {
     /// Scans `function(argument) = output`.
     fn called(&mut self, function: GroupId, argument: &Operand, output: &Operand, body: usize) {
         let (argument, known) = (self.operand(argument, body), self.operand(output, body));
-        let argument = argument.filter(|origin| origin.function.is_none());
-        if argument.is_some() {
-            self.applied.insert(function);
-        }
-        let is_open = self.is_open.get(function).copied().unwrap_or(true);
-        let made = argument.filter(|_| !is_open);
-        let made = made.map(|origin| Origin { function: Some(function), ..origin });
+        let made = argument
+            .filter(|origin| origin.function.is_none() && self.closed.contains(&function))
+            .map(|origin| Origin { function: Some(function), ..origin });
         self.compared(made.as_ref(), known.as_ref(), body);
         self.inherit(output, made);
     }
@@ -275,6 +297,7 @@ impl<'a> Scan<'a> {
         let path = self.segments(&reference.path);
         match reference.root {
             Root::Input => {
+                self.is_open = true;
                 self.input_paths.insert(known_prefix(&path));
                 Some(Origin { root: Document::Input, path, function: None })
             }
@@ -284,6 +307,7 @@ impl<'a> Scan<'a> {
             }
             Root::Data if self.is_virtual(&reference.path) => None,
             Root::Data => {
+                self.is_open = true;
                 self.data_paths.insert(known_prefix(&path));
                 let access = self.accesses.len();
                 self.accesses.push(DataAccess { path, joins: Vec::new() });
@@ -336,6 +360,11 @@ fn forget_input(access: &mut DataAccess) {
             *segment = Segment::Any;
         }
     }
+}
+
+/// Leaves the joins that compare values themselves.
+fn forget_functions(access: &mut DataAccess) {
+    access.joins.retain(|join| join.data.function.is_none() && join.input.function.is_none());
 }
 
 /// Segments of a path that is still followed. Beyond it nothing is claimed of a variable, which is always right.

@@ -66,6 +66,7 @@ fn a_function_that_depends_on_more_than_its_argument_is_in_no_join() {
         "f(o) = [o, data.c]",
         "f(o) = [o, time.now_ns()]",
         "f(o) = [o, g(o)]\ng(o) = input.c[o]",
+        "f(o) = [o, g(o)]\ng(o) = [o, h(o)]\nh(o) = input.c[o]",
         "f(o) = [o, r]\nr = input.c",
     ] {
         let found = accesses(&format!("{body}{function}"));
@@ -136,8 +137,24 @@ fn a_stand_in_for_a_function_may_answer_differently_each_time() {
 }
 
 #[test]
+fn no_join_goes_through_a_function_where_a_function_is_replaced() {
+    let body = "found = x { x := data.a[_]; f(x.b) == f(input.c) }\nf(o) = lower(o)\ng(o) = \"same\"\n";
+    let plain = format!("{body}violation[x] {{ x := found }}");
+    assert_eq!(accesses(&plain), ["a.*: data.t.f(b)=data.t.f(c)"]);
+    for target in ["f", "data.t.f", "lower"] {
+        let replaced = format!("{body}violation[x] {{ x := found with {target} as g }}");
+        assert_eq!(accesses(&replaced), ["a.*:"], "{target}");
+    }
+    let values = "violation[x] { x := found with lower as upper }\nfound = x { x := data.a[_]; x.b == input.c; lower(\"A\") }";
+    assert_eq!(accesses(values), ["a.*: b=c"]);
+}
+
+#[test]
 fn a_rule_that_does_not_exist_reads_everything() {
-    let (analysis, _) = Analysis::scanned(&Rulebook::default(), &[7], &[], false);
+    let book = Rulebook::default();
+    let mut scan = scan::Scan::new(&book);
+    scan.group(7, &[]);
+    let analysis = scan.into_analysis(false);
     assert_eq!((analysis.data_paths(), analysis.input_paths()), (&[Vec::new()][..], &[Vec::new()][..]));
     assert_eq!(analysis.accesses(), [DataAccess { path: Vec::new(), joins: Vec::new() }]);
     assert!(!analysis.is_deterministic());

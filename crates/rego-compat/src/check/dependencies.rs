@@ -37,34 +37,26 @@ impl Dependencies {
         Self { edges }
     }
 
-    /// Returns the rules and all they use, directly or not.
-    pub(crate) fn closure(&self, start: Vec<GroupId>) -> Vec<GroupId> {
-        let mut seen = vec![false; self.edges.len()];
-        let mut open = start;
-        while let Some(group) = open.pop() {
-            let Some(place) = seen.get_mut(group).filter(|place| !**place) else { continue };
-            *place = true;
-            open.extend(self.edges.get(group).into_iter().flatten());
-        }
-        seen.iter().enumerate().filter(|(_, seen)| **seen).map(|(group, _)| group).collect()
+    /// Returns the rules that a rule uses directly.
+    pub(crate) fn of_group(&self, group: GroupId) -> &[GroupId] {
+        self.edges.get(group).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns for each rule true if it is one of these or uses one, directly or not.
-    pub(crate) fn reaching(&self, used: Vec<GroupId>) -> Vec<bool> {
-        let mut users = vec![Vec::new(); self.edges.len()];
-        for (user, edges) in self.edges.iter().enumerate() {
-            for edge in edges {
-                users.get_mut(*edge).into_iter().for_each(|users| users.push(user));
+    /// Returns these rules and all they use, directly or not; each comes after those that it uses.
+    pub(crate) fn used_first(&self, start: Vec<GroupId>) -> Vec<GroupId> {
+        let mut order = Vec::new();
+        let mut seen = vec![false; self.edges.len()];
+        let mut open: Vec<_> = start.into_iter().map(|group| (group, false)).collect();
+        while let Some((group, used_are_done)) = open.pop() {
+            if used_are_done {
+                order.push(group);
+            } else if let Some(place) = seen.get_mut(group).filter(|place| !**place) {
+                *place = true;
+                open.push((group, true));
+                open.extend(self.of_group(group).iter().map(|used| (*used, false)));
             }
         }
-        let mut found = vec![false; self.edges.len()];
-        let mut open = used;
-        while let Some(group) = open.pop() {
-            let Some(place) = found.get_mut(group).filter(|place| !**place) else { continue };
-            *place = true;
-            open.extend(users.get(group).into_iter().flatten());
-        }
-        found
+        order
     }
 }
 
