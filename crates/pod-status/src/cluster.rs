@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -51,7 +50,7 @@ pub(crate) struct Cluster {
     kind: ApiResource,
     /// The collections with reports, by plural name.
     collections: BTreeMap<String, (Api<DynamicObject>, Option<PodStatusKind>)>,
-    pods: Api<Pod>,
+    pods: Api<DynamicObject>,
     /// The pods that must register.
     expected: Option<FollowSelection>,
     changes: Changes,
@@ -74,7 +73,7 @@ impl Cluster {
             reports,
             kind: config.kind.api_resource(),
             collections,
-            pods: Api::namespaced(client.clone(), &config.namespace),
+            pods: api(&pod::resource()),
             expected: config.expected.as_ref().map(|(labels, _)| {
                 let pods = unfinished_pods(&config.namespace);
                 labels.iter().fold(pods, |pods, (key, value)| pods.label(key, value.clone()))
@@ -267,7 +266,7 @@ impl Cluster {
 }
 
 fn unfinished_pods(namespace: &str) -> FollowSelection {
-    FollowSelection::new(ApiResource::erase::<Pod>(&()), namespace).fields(UNFINISHED)
+    FollowSelection::new(pod::resource(), namespace).fields(UNFINISHED)
 }
 
 /// The parent with what is known beside its status: how long this process has waited, and the activation of a strict rollout.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::ready;
 use futures::stream::BoxStream;
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
@@ -42,7 +41,7 @@ const LEFT_OVER: u32 = 1 << 31;
 pub(crate) struct Objects {
     reports: Api<DynamicObject>,
     changes: Changes,
-    pods: Api<Pod>,
+    pods: Api<DynamicObject>,
     identity: PodIdentity,
     params: PatchParams,
     kind: ApiResource,
@@ -85,7 +84,7 @@ impl Objects {
             ),
             reports: Api::namespaced_with(client.clone(), &namespace, &resource),
             changes: Changes::new(client.clone(), config.follow.clone()),
-            pods: Api::namespaced(client, &namespace),
+            pods: Api::namespaced_with(client, &namespace, &pod::resource()),
             identity,
             // Forced: the objects are this run's own, and what another client wrote into them is to go.
             params: PatchParams::apply(&config.field_manager).force(),

@@ -19,11 +19,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
 
 use withdrawal::withdraw;
@@ -185,16 +184,21 @@ impl Uninstall {
         Ok(Removed { configuration: name, existed })
     }
 
-    async fn stop_pods(&self, client: &kube::Client, deployment: &Deployment) -> Result<(), UninstallError> {
-        let deployments: Api<Deployment> = Api::namespaced(client.clone(), &self.namespace);
+    async fn stop_pods(
+        &self,
+        client: &kube::Client,
+        deployment: &DynamicObject,
+    ) -> Result<(), UninstallError> {
+        let deployments: Api<DynamicObject> =
+            Api::namespaced_with(client.clone(), &self.namespace, &target::deployments());
         let name = &deployment.name_any();
         let none = Patch::Merge(json!({"spec": {"replicas": 0}}));
         step(format!("scale {name} to zero"), deployments.patch_scale(name, &PatchParams::default(), &none))
             .await?;
-        let labels = deployment.spec.as_ref().and_then(|spec| spec.selector.match_labels.as_ref());
-        let labels = labels.into_iter().flatten();
+        let labels = deployment.data.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
+        let labels = labels.into_iter().flatten().filter_map(|(key, value)| Some((key, value.as_str()?)));
         let selector = labels.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
-        let pods: Api<Pod> = Api::namespaced(client.clone(), &self.namespace);
+        let pods = pods(client, &self.namespace);
         let listed = ListParams::default().labels(&selector);
         let last_seen = AtomicUsize::new(0);
         let ended = timeout(self.patience, all_gone(&pods, &listed, name, &last_seen)).await;
@@ -220,9 +224,13 @@ async fn delete(client: &kube::Client, name: &str, uid: String) -> Result<(), Un
     step(format!("delete {name}"), configurations.delete(name, &parameters)).await.map(drop)
 }
 
+fn pods(client: &kube::Client, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<Pod>(&()))
+}
+
 /// Counts the pods until there are none; `left` holds the last count.
 async fn all_gone(
-    pods: &Api<Pod>,
+    pods: &Api<DynamicObject>,
     listed: &ListParams,
     name: &str,
     left: &AtomicUsize,

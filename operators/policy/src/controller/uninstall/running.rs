@@ -3,28 +3,27 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Api, ResourceExt};
 use pod_status::{Member, PodReport, ReportKind, SHARD_LABEL};
+use serde_json::{Value, json};
 use tokio::time::{Instant, interval};
 
-use super::target::LABEL;
-use super::{POLL, UninstallError, step_if_allowed};
+use super::target::{LABEL, deployments};
+use super::{POLL, UninstallError, pods, step_if_allowed};
 
 /// Refuses while a Deployment of the operator has pods, in whatever namespace. An account that may only list those of one
 /// namespace, or none, is taken at its word.
 pub(super) async fn refuse_deployed(client: &kube::Client, namespace: &str) -> Result<(), UninstallError> {
     let own = ListParams::default().labels(LABEL);
     let list =
-        async |api: Api<Deployment>| step_if_allowed("list Deployments".to_owned(), api.list(&own)).await;
-    let listed = match list(Api::all(client.clone())).await? {
-        None => list(Api::namespaced(client.clone(), namespace)).await?,
+        async |api: Api<DynamicObject>| step_if_allowed("list Deployments".to_owned(), api.list(&own)).await;
+    let listed = match list(Api::all_with(client.clone(), &deployments())).await? {
+        None => list(Api::namespaced_with(client.clone(), namespace, &deployments())).await?,
         listed => listed,
     };
     let is_running =
-        |deployment: &Deployment| deployment.spec.as_ref().is_none_or(|spec| spec.replicas != Some(0));
+        |deployment: &DynamicObject| deployment.data.pointer("/spec/replicas") != Some(&json!(0));
     let found = listed.into_iter().flatten().find(is_running);
     found.map_or(Ok(()), |found| {
         let namespace = found.namespace().unwrap_or_default();
@@ -88,10 +87,10 @@ async fn is_there(
     name: &str,
     uid: &str,
 ) -> Result<bool, UninstallError> {
-    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let pods = pods(client, namespace);
     let found = step_if_allowed(format!("read the Pod {name}"), pods.get(name)).await?;
     Ok(found.is_some_and(|pod| {
-        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        let phase = pod.data.pointer("/status/phase").and_then(Value::as_str);
         pod.uid().as_deref() == Some(uid) && !matches!(phase, Some("Failed" | "Succeeded"))
     }))
 }

@@ -2,8 +2,9 @@
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::ListParams;
+use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::{Api, ResourceExt};
+use serde_json::Value;
 
 use super::{UNINSTALLED, Uninstall, UninstallError, step, step_if_allowed};
 use crate::controller::webhook_registration::EPOCH;
@@ -14,16 +15,22 @@ pub(super) const LABEL: &str = "app.kubernetes.io/name=webtroller";
 const USUAL: &str = "gatekeeper-validating-webhook-configuration";
 const FLAG: &str = "validating-webhook-configuration-name";
 
+/// The kind Deployment. A few of its fields are read, so no code is generated that reads the others.
+pub(super) fn deployments() -> ApiResource {
+    ApiResource::erase::<Deployment>(&())
+}
+
 impl Uninstall {
     /// The Deployment to stop, if it exists.
     pub(super) async fn own_deployment(
         &self,
         client: &kube::Client,
-    ) -> Result<Option<Deployment>, UninstallError> {
+    ) -> Result<Option<DynamicObject>, UninstallError> {
         let Some(name) = &self.deployment else { return Ok(None) };
-        let deployments: Api<Deployment> = Api::namespaced(client.clone(), &self.namespace);
+        let deployments: Api<DynamicObject> =
+            Api::namespaced_with(client.clone(), &self.namespace, &deployments());
         let found = step(format!("read the Deployment {name}"), deployments.get(name)).await?;
-        let is_foreign = |deployment: &Deployment| {
+        let is_foreign = |deployment: &DynamicObject| {
             let (key, value) = LABEL.split_once('=').unwrap_or_default();
             deployment.labels().get(key).is_none_or(|found| found != value)
         };
@@ -37,7 +44,7 @@ impl Uninstall {
     /// The configuration that the pods keep, or the one that is named.
     pub(super) fn configuration_name(
         &self,
-        deployment: Option<&Deployment>,
+        deployment: Option<&DynamicObject>,
     ) -> Result<String, UninstallError> {
         let kept = deployment.map(|deployment| kept_by(deployment).unwrap_or_else(|| USUAL.to_owned()));
         match (&self.configuration, kept) {
@@ -51,13 +58,13 @@ impl Uninstall {
 }
 
 /// The name in the arguments of a Deployment's containers. Of a flag that is repeated the last value counts.
-fn kept_by(deployment: &Deployment) -> Option<String> {
-    let containers = &deployment.spec.as_ref()?.template.spec.as_ref()?.containers;
+fn kept_by(deployment: &DynamicObject) -> Option<String> {
+    let containers = deployment.data.pointer("/spec/template/spec/containers")?.as_array()?;
     containers.iter().find_map(|container| {
-        let args: Vec<_> = [&container.command, &container.args].into_iter().flatten().flatten().collect();
-        let following = args.iter().skip(1).map(|arg| Some(arg.as_str())).chain([None]);
-        let value = |(arg, next): (&&String, Option<&str>)| match arg.trim_start_matches('-').split_once('=')
-        {
+        let lists = ["command", "args"].map(|field| container.get(field).and_then(Value::as_array));
+        let args: Vec<_> = lists.into_iter().flatten().flatten().filter_map(Value::as_str).collect();
+        let following = args.iter().skip(1).copied().map(Some).chain([None]);
+        let value = |(arg, next): (&&str, Option<&str>)| match arg.trim_start_matches('-').split_once('=') {
             Some((FLAG, value)) => Some(value.to_owned()),
             None if arg.starts_with('-') && arg.trim_start_matches('-') == FLAG => next.map(str::to_owned),
             _ => None,
