@@ -12,7 +12,7 @@ use crate::pace::answered_within;
 /// Selects the pods that may run something. Finished ones linger as objects, an evicted one for days.
 pub(crate) const UNFINISHED: &str = "status.phase!=Failed,status.phase!=Succeeded";
 
-/// The kind Pod. Of its fields the phase alone is read, so no code is generated that reads the others.
+/// The kind Pod. A few of its fields are read, so no code is generated that reads the others.
 pub(crate) fn resource() -> ApiResource {
     ApiResource::erase::<Pod>(&())
 }

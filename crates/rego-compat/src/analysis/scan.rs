@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::ast::Name;
 use crate::value::Value;
 
 use crate::ir::{
@@ -47,8 +48,8 @@ pub(super) struct Scan<'a> {
     closed: BTreeSet<GroupId>,
     /// True if some `with` replaces the input: what a rule compares then, is not the caller's input.
     replaces_input: bool,
-    /// True if some `with` replaces a function: others may answer otherwise then than alone.
-    replaces_function: bool,
+    /// True if some `with` replaces a function or a rule: functions that use it may answer otherwise then than alone.
+    replaces_rule: bool,
 }
 
 impl<'a> Scan<'a> {
@@ -65,7 +66,7 @@ impl<'a> Scan<'a> {
             is_open: false,
             closed: BTreeSet::new(),
             replaces_input: false,
-            replaces_function: false,
+            replaces_rule: false,
         }
     }
 
@@ -77,7 +78,7 @@ impl<'a> Scan<'a> {
         if self.replaces_input {
             self.accesses.iter_mut().for_each(forget_input);
         }
-        if self.replaces_function {
+        if self.replaces_rule {
             self.accesses.iter_mut().for_each(forget_functions);
         }
         self.accesses.sort();
@@ -165,13 +166,13 @@ impl<'a> Scan<'a> {
             if let Some(stand_in) = with.function {
                 self.callee(stand_in);
             }
-            match with.target {
+            match &with.target {
                 Target::Call(callee) => {
-                    self.callee(callee);
-                    self.replaces_function = true;
+                    self.callee(*callee);
+                    self.replaces_rule = true;
                 }
                 Target::Input(_) => self.replaces_input = true,
-                Target::Data(_) => {}
+                Target::Data(path) => self.replaces_rule |= self.may_hold_rules(path),
             }
         }
     }
@@ -330,6 +331,18 @@ impl<'a> Scan<'a> {
                 _ => Segment::Any,
             })
             .collect()
+    }
+
+    /// Returns true if a rule is at the path, below it, or above it.
+    fn may_hold_rules(&self, path: &[Name]) -> bool {
+        let mut node = &self.book.tree;
+        for name in path {
+            match node.children.get(&**name) {
+                Some(child) => node = child,
+                None => return node.group.is_some(),
+            }
+        }
+        true
     }
 
     /// Returns true if rules make what the path leads to. Where the path may lead to rules and data alike, both are

@@ -137,13 +137,23 @@ fn a_stand_in_for_a_function_may_answer_differently_each_time() {
 }
 
 #[test]
-fn no_join_goes_through_a_function_where_a_function_is_replaced() {
+fn no_join_goes_through_a_function_where_a_function_or_a_rule_is_replaced() {
     let body = "found = x { x := data.a[_]; f(x.b) == f(input.c) }\nf(o) = lower(o)\ng(o) = \"same\"\n";
     let plain = format!("{body}violation[x] {{ x := found }}");
     assert_eq!(accesses(&plain), ["a.*: data.t.f(b)=data.t.f(c)"]);
     for target in ["f", "data.t.f", "lower"] {
         let replaced = format!("{body}violation[x] {{ x := found with {target} as g }}");
         assert_eq!(accesses(&replaced), ["a.*:"], "{target}");
+    }
+    let rule = "found = x { x := data.a[_]; f(x.b) == f(input.c) }\nf(o) = o { not loose }\nf(_) = 1 { loose }\nloose = false\n";
+    for (target, expected) in [
+        ("loose", "a.*:"),
+        ("data.t.loose", "a.*:"),
+        ("data.t", "a.*:"),
+        ("data.z", "a.*: data.t.f(b)=data.t.f(c)"),
+    ] {
+        let replaced = format!("{rule}violation[x] {{ x := found with {target} as true }}");
+        assert_eq!(accesses(&replaced), [expected], "{target}");
     }
     let values = "violation[x] { x := found with lower as upper }\nfound = x { x := data.a[_]; x.b == input.c; lower(\"A\") }";
     assert_eq!(accesses(values), ["a.*: b=c"]);

@@ -238,7 +238,7 @@ async fn all_gone(
     let mut tick = interval(POLL);
     loop {
         tick.tick().await;
-        let found = step(format!("count the pods of {name}"), pods.list(listed)).await?;
+        let found = step(format!("count the pods of {name}"), pods.list_metadata(listed)).await?;
         let count = found.map_or(0, |pods| pods.items.len());
         left.store(count, Ordering::Relaxed);
         if count == 0 {
