@@ -340,7 +340,7 @@ fn body() -> impl Strategy<Value = String> {
     })
 }
 
-/// Rules around bodies: as they are, denied, counted, in functions, under another input, with other functions.
+/// Rules around bodies: as they are, denied, counted, in functions, under another input, with other functions or rules.
 fn rules() -> impl Strategy<Value = String> {
     let around = word(&[
         "violation[x] { BODY }",

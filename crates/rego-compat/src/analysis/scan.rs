@@ -172,7 +172,7 @@ impl<'a> Scan<'a> {
                     self.replaces_rule = true;
                 }
                 Target::Input(_) => self.replaces_input = true,
-                Target::Data(path) => self.replaces_rule |= self.may_hold_rules(path),
+                Target::Data(path) => self.replaces_rule |= self.is_near_rule(path),
             }
         }
     }
@@ -333,16 +333,9 @@ impl<'a> Scan<'a> {
             .collect()
     }
 
-    /// Returns true if a rule is at the path, below it, or above it.
-    fn may_hold_rules(&self, path: &[Name]) -> bool {
-        let mut node = &self.book.tree;
-        for name in path {
-            match node.children.get(&**name) {
-                Some(child) => node = child,
-                None => return node.group.is_some(),
-            }
-        }
-        true
+    /// Returns true if a rule is at, above or below a path.
+    fn is_near_rule(&self, path: &[Name]) -> bool {
+        self.book.groups.iter().any(|group| path.starts_with(&group.path) || group.path.starts_with(path))
     }
 
     /// Returns true if rules make what the path leads to. Where the path may lead to rules and data alike, both are
