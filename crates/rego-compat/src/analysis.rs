@@ -2,7 +2,9 @@
 //!
 //! `scan` walks the flat form once. Nothing here changes what a program means.
 
+mod accesses;
 mod path;
+mod prefixes;
 mod scan;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,9 @@ use crate::ir::{
     Statement, Target,
 };
 
-use super::{Analysis, DataAccess, Join, JoinTerm, Segment};
+use super::accesses::Accesses;
+use super::prefixes::Prefixes;
+use super::{Analysis, Join, JoinTerm, Segment};
 
 /// The origin of a variable's value.
 #[derive(Clone, Debug)]
@@ -34,11 +36,9 @@ enum Document {
 
 pub(super) struct Scan<'a> {
     book: &'a Rulebook,
-    data_paths: BTreeSet<Vec<String>>,
-    input_paths: BTreeSet<Vec<String>>,
-    accesses: Vec<DataAccess>,
-    /// The bodies the accesses were made in; only equations in the same body count.
-    made_in: Vec<usize>,
+    data_paths: Prefixes,
+    input_paths: Prefixes,
+    accesses: Accesses,
     origins: BTreeMap<Slot, Origin>,
     bodies: usize,
     deterministic: bool,
@@ -53,13 +53,12 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) const fn new(book: &'a Rulebook) -> Self {
+    pub(super) fn new(book: &'a Rulebook) -> Self {
         Self {
             book,
-            data_paths: BTreeSet::new(),
-            input_paths: BTreeSet::new(),
-            accesses: Vec::new(),
-            made_in: Vec::new(),
+            data_paths: Prefixes::default(),
+            input_paths: Prefixes::default(),
+            accesses: Accesses::default(),
             origins: BTreeMap::new(),
             bodies: 0,
             deterministic: true,
@@ -72,21 +71,19 @@ impl<'a> Scan<'a> {
 
     pub(super) fn into_analysis(mut self, whole: bool) -> Analysis {
         if whole {
-            self.data_paths.insert(Vec::new());
-            self.accesses.push(DataAccess { path: Vec::new(), joins: Vec::new() });
+            self.data_paths.add_everything();
+            self.accesses.add_everything();
         }
         if self.replaces_input {
-            self.accesses.iter_mut().for_each(forget_input);
+            self.accesses.forget_input();
         }
         if self.replaces_rule {
-            self.accesses.iter_mut().for_each(forget_functions);
+            self.accesses.forget_functions();
         }
-        self.accesses.sort();
-        self.accesses.dedup();
         Analysis {
-            data_paths: prefixes(self.data_paths),
-            input_paths: prefixes(self.input_paths),
-            accesses: self.accesses,
+            data_paths: self.data_paths.into_shortest(),
+            input_paths: self.input_paths.into_shortest(),
+            accesses: self.accesses.into_sorted(),
             deterministic: self.deterministic,
         }
     }
@@ -116,10 +113,9 @@ impl<'a> Scan<'a> {
 
     /// Notes that everything may be read, and in any way.
     fn anything(&mut self) {
-        self.data_paths.insert(Vec::new());
-        self.input_paths.insert(Vec::new());
-        self.accesses.push(DataAccess { path: Vec::new(), joins: Vec::new() });
-        self.made_in.push(0);
+        self.data_paths.add_everything();
+        self.input_paths.add_everything();
+        self.accesses.add_everything();
         self.changes();
     }
 
@@ -234,14 +230,12 @@ impl<'a> Scan<'a> {
     }
 
     fn join(&mut self, access: usize, data: &Origin, input: &Origin, body: usize) {
-        if self.made_in.get(access) != Some(&body) {
+        if !self.accesses.is_made_in(access, body) {
             return;
         }
         // Without a join more is read, which is always right.
         let (Some(data), Some(input)) = (self.term(data), self.term(input)) else { return };
-        if let Some(access) = self.accesses.get_mut(access) {
-            access.joins.push(Join { data, input });
-        }
+        self.accesses.join(access, Join { data, input });
     }
 
     /// Returns one side of a join; `None` where its function is unknown.
@@ -299,7 +293,7 @@ impl<'a> Scan<'a> {
         match reference.root {
             Root::Input => {
                 self.is_open = true;
-                self.input_paths.insert(known_prefix(&path));
+                self.input_paths.add(&path);
                 Some(Origin { root: Document::Input, path, function: None })
             }
             Root::Var(slot) => {
@@ -309,10 +303,8 @@ impl<'a> Scan<'a> {
             Root::Data if self.is_virtual(&reference.path) => None,
             Root::Data => {
                 self.is_open = true;
-                self.data_paths.insert(known_prefix(&path));
-                let access = self.accesses.len();
-                self.accesses.push(DataAccess { path, joins: Vec::new() });
-                self.made_in.push(body);
+                self.data_paths.add(&path);
+                let access = self.accesses.add(path, body);
                 Some(Origin { root: Document::Data(access), path: Vec::new(), function: None })
             }
         }
@@ -358,21 +350,6 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Widens an access to what is known where nothing is known of the input.
-fn forget_input(access: &mut DataAccess) {
-    access.joins.clear();
-    for segment in &mut access.path {
-        if matches!(segment, Segment::Input(_)) {
-            *segment = Segment::Any;
-        }
-    }
-}
-
-/// Leaves the joins that compare values themselves.
-fn forget_functions(access: &mut DataAccess) {
-    access.joins.retain(|join| join.data.function.is_none() && join.input.function.is_none());
-}
-
 /// Segments of a path that is still followed. Beyond it nothing is claimed of a variable, which is always right.
 const LONGEST_PATH: usize = 64;
 
@@ -391,24 +368,4 @@ fn is_short(path: &[Segment]) -> bool {
         })
     }
     count(path, &mut LONGEST_PATH.clone())
-}
-
-fn known_prefix(path: &[Segment]) -> Vec<String> {
-    path.iter()
-        .map_while(|segment| match segment {
-            Segment::Key(name) => Some(name.clone()),
-            Segment::Any | Segment::Input(_) => None,
-        })
-        .collect()
-}
-
-/// Drops paths below others.
-fn prefixes(paths: BTreeSet<Vec<String>>) -> Vec<Vec<String>> {
-    let mut kept: Vec<Vec<String>> = Vec::new();
-    for path in paths {
-        if !kept.last().is_some_and(|prefix| path.starts_with(prefix)) {
-            kept.push(path);
-        }
-    }
-    kept
 }
