@@ -2,6 +2,9 @@
 
 use kube::core::Status;
 
+/// The longest message of an API server, in bytes.
+const LONGEST: usize = 4096;
+
 /// The error in words: the API server's own message, or the causes of a failed request, each once.
 pub(crate) fn reason(error: &kube::Error) -> String {
     match error {
@@ -27,8 +30,12 @@ pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
+/// A proxy's answer has no message of its own, or a page of HTML.
 fn answer(status: &Status) -> String {
-    format!("{} (HTTP {})", status.message, status.code)
+    match crate::text::beginning(status.message.trim_end(), LONGEST) {
+        "" => format!("HTTP {}", status.code),
+        message => format!("{message} (HTTP {})", status.code),
+    }
 }
 
 /// Returns true if the API server refused the content of the request, so that the same request cannot succeed later.
@@ -53,5 +60,14 @@ mod tests {
         let error = kube::Error::Api(Box::new(status));
         assert_eq!(reason(&error), "pods is forbidden (HTTP 403)");
         assert_eq!(causes(&Outer(error)), "this pod could not be registered: pods is forbidden (HTTP 403)");
+    }
+
+    #[test]
+    fn an_answer_of_a_proxy_is_its_code_and_the_beginning_of_its_page() {
+        let answered = |message: &str| {
+            kube::Error::Api(Box::new(Status::failure(message, "ServiceUnavailable").with_code(503)))
+        };
+        assert_eq!(reason(&answered("")), "HTTP 503");
+        assert_eq!(reason(&answered(&"<p>".repeat(5000))).len(), LONGEST + " (HTTP 503)".len());
     }
 }

@@ -35,5 +35,7 @@ pub mod in_force;
 pub mod migrate;
 mod own_watch;
 pub mod progress;
+mod retry;
 pub mod runtime;
+mod text;
 mod written;

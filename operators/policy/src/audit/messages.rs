@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::place::Place;
+use crate::text::beginning;
 
 const NAME: char = '\u{1}';
 const NAMESPACE: char = '\u{2}';
@@ -101,14 +102,12 @@ fn shorten(message: &str, place: &Place) -> String {
     if text.starts_with([NAME, NAME]) { format!("{NAME}{NAME}{message}") } else { text }
 }
 
-/// The message in at most `longest` bytes; one that is cut ends with dots. No character is cut in two.
+/// The message in at most `longest` bytes; one that is cut ends with dots.
 pub(super) fn cut(message: &str, longest: usize) -> String {
     if message.len() <= longest {
         return message.to_owned();
     }
-    let kept = longest.saturating_sub(CUT.len());
-    let end = (0..=kept).rev().find(|end| message.is_char_boundary(*end)).unwrap_or_default();
-    format!("{}{CUT}", message.get(..end).unwrap_or_default())
+    format!("{}{CUT}", beginning(message, longest.saturating_sub(CUT.len())))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
 use serde_json::{Value, json};
@@ -67,11 +68,11 @@ impl Cluster {
     }
 
     fn templates(&self) -> Api<DynamicObject> {
-        Api::all_with(self.client.clone(), &resource("templates.gatekeeper.sh", "v1", "ConstraintTemplate"))
+        Api::all_with(self.client.clone(), &resource(TEMPLATES_GROUP, "v1", "ConstraintTemplate"))
     }
 
     fn constraints(&self, kind: &str) -> Api<DynamicObject> {
-        let mut resource = resource("constraints.gatekeeper.sh", "v1beta1", kind);
+        let mut resource = resource(CONSTRAINTS_GROUP, "v1beta1", kind);
         resource.plural = kind.to_lowercase();
         Api::all_with(self.client.clone(), &resource)
     }

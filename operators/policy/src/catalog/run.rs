@@ -12,6 +12,7 @@ use super::{
     CONFLICT, DONE, GenerateArgs, InstallArgs, ListArgs, NO_CLUSTER, PARTIAL, PolicyUninstallArgs, Report,
     SearchArgs, UNUSABLE, UpgradeArgs, generate as generator,
 };
+use crate::text::counted;
 use crate::written::now;
 
 impl Report {
@@ -67,8 +68,9 @@ fn write_catalog(args: &GenerateArgs) -> Result<String, Errors<String>> {
     let text = format!("# Written by `webtroller policy generate-catalog`.\n{text}");
     let refused = |error| vec![format!("{}: cannot be written: {error}", args.output.display())];
     std::fs::write(&args.output, text).map_err(refused)?;
-    let (policies, bundles) = (catalog.policies.len(), catalog.bundles.len());
-    Ok(format!("{policies} policies and {bundles} bundles written to {}\n", args.output.display()))
+    let policies = counted(catalog.policies.len(), "policy");
+    let bundles = counted(catalog.bundles.len(), "bundle");
+    Ok(format!("{policies} and {bundles} written to {}\n", args.output.display()))
 }
 
 fn steps_to_install(args: &InstallArgs) -> Result<Vec<Step>, Errors<String>> {

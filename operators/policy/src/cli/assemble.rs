@@ -36,7 +36,7 @@ use crate::api_version::group;
 pub(super) use constraint::LoadedConstraint;
 use prepare::{Prepared, prepare, prepare_all};
 pub(super) use subject::{ResourceId, Subject};
-pub(super) use warnings::{Topic, Warning, counted, thousands};
+pub(super) use warnings::{Topic, Warning};
 
 /// Everything that is in force, and everything to judge.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use super::native;
 use super::resource::compiler;
 use super::snippet::{locate, with_carets};
 use super::{write_errors, write_text};
-use crate::budget::unhurried;
+use crate::budget::without_deadline;
 
 pub(super) use text::{inner, one};
 
@@ -173,7 +173,7 @@ pub(super) fn of<'a>(
     let explained = objects(subject).map(|(object, source)| {
         let review = review_of_subject(subject, object, source, &assembly.policies, Unplaced::Nowhere);
         let mut explanation = compiler()
-            .explain(&template, &spec, &review, &assembly.policies, &unhurried())
+            .explain(&template, &spec, &review, &assembly.policies, &without_deadline())
             .map_err(|error| format!("{id}: {error}"))?;
         locate(&mut explanation, manifest);
         Ok(Explained { subject, object, constraint, explanation })

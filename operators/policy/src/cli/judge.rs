@@ -22,7 +22,7 @@ use super::assemble::{Assembly, LoadedConstraint, Subject, Topic, Warning};
 use super::manifest::ManifestError;
 use super::native;
 use super::progress::Progress;
-use crate::budget::unhurried;
+use crate::budget::without_deadline;
 
 use times::ReviewTimes;
 pub(super) use times::{Cost, Times};
@@ -177,7 +177,7 @@ pub(super) fn namespace_called(name: &str, policies: &PolicySet) -> Option<Docum
 
 /// Reviews as the command line does.
 pub(super) fn verdict(review: &Review, policies: &PolicySet) -> Verdict {
-    policies.review(review, EnforcementPoint::GATOR, &unhurried())
+    policies.review(review, EnforcementPoint::GATOR, &without_deadline())
 }
 
 fn timed_verdict(review: &Review, policies: &PolicySet, times: Option<&Times>) -> Verdict {
@@ -185,7 +185,7 @@ fn timed_verdict(review: &Review, policies: &PolicySet, times: Option<&Times>) -
         return verdict(review, policies);
     };
     let mut observer = ReviewTimes::default();
-    let budget = unhurried();
+    let budget = without_deadline();
     let verdict = policies.review_observed(review, EnforcementPoint::GATOR, &budget, deadline, &mut observer);
     times.add(observer);
     verdict

@@ -83,7 +83,7 @@ pub struct Loaded {
 /// An entry of a folder that was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// The entry.
+    /// The path of the entry.
     pub path: PathBuf,
     /// The reason why it was not.
     pub reason: SkipReason,

@@ -4,6 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use constraint_framework::driver::PrintListener;
 
+use crate::text::beginning;
+
 /// The most that is kept, in bytes; that of gator.
 const LIMIT: usize = 1 << 20;
 const TRUNCATED: &str = "\n... additional print output truncated ...\n";
@@ -17,8 +19,7 @@ impl Prints {
     pub(super) fn take(&self) -> String {
         let mut text = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if text.len() > LIMIT {
-            let whole = |end: &usize| text.is_char_boundary(*end);
-            text.truncate((0..=LIMIT).rev().find(whole).unwrap_or(0));
+            text.truncate(beginning(&text, LIMIT).len());
             text.push_str(TRUNCATED);
         }
         text

@@ -10,17 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 
+use constraint_framework::api::TEMPLATES_GROUP;
 use schema_merge::Errors;
 use serde_json::Value;
 
 use requirement::{Gvk, Requirement};
 
-use super::assemble::counted;
 use super::input::{SourceArgs, StandardInput, gather};
 use super::manifest::{Manifest, ManifestError, ManifestErrors, Place};
 use super::snippet::with_carets;
 use super::{write_errors, write_text};
 use crate::api_version::group;
+use crate::text::counted;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -118,7 +119,7 @@ impl Resources {
                 ("syncset.gatekeeper.sh", "SyncSet") => resources.sync(manifest, "/spec/gvks"),
                 ("config.gatekeeper.sh", "Config") => resources.sync(manifest, "/spec/sync/syncOnly"),
                 ("gvkmanifest.gatekeeper.sh", "GVKManifest") => resources.support(manifest),
-                ("templates.gatekeeper.sh", "ConstraintTemplate") => resources.require(manifest),
+                (TEMPLATES_GROUP, "ConstraintTemplate") => resources.require(manifest),
                 _ => Ok(()),
             };
             let is_singleton =

@@ -9,12 +9,12 @@ use clap::ValueEnum;
 use constraint_framework::driver::PrintListener;
 use constraint_framework::policyset::Compiler;
 
-use super::assemble::thousands;
 use super::color::{Color, Stream, paint};
 use super::engine_args::EngineArgs;
 use super::prints::Prints;
 use super::progress::Progress;
 use super::suite::Suite;
+use crate::text::thousands;
 
 mod case;
 mod coverage;

@@ -16,6 +16,7 @@ use super::own_crds::{OwnCrd, version};
 use super::repair_log;
 use crate::api_error::reason;
 use crate::own_watch::{self, OwnEvent, OwnWatches};
+use crate::retry::Waits;
 
 /// Keeps the operator's own CRDs as they are.
 pub struct OwnCrdController {
@@ -137,8 +138,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    const FIRST: Duration = Duration::from_millis(250);
-    const LONGEST: Duration = Duration::from_secs(30);
+    const WAITS: Waits = Waits { first: Duration::from_millis(500), longest: Duration::from_secs(30) };
     const QUIET: Duration = Duration::from_secs(60);
 
     /// The wait before the next repair.
@@ -147,11 +147,9 @@ impl Pace {
             self.repairs = 0;
         }
         self.last = Some(Instant::now());
-        self.repairs = self.repairs.saturating_add(1);
-        match self.repairs.saturating_sub(1) {
-            0 => Duration::ZERO,
-            before => Self::FIRST.saturating_mul(2_u32.saturating_pow(before.min(16))).min(Self::LONGEST),
-        }
+        let before = self.repairs;
+        self.repairs = before.saturating_add(1);
+        Self::WAITS.after(before)
     }
 
     /// The last repair turned out to be unnecessary.
@@ -169,7 +167,7 @@ mod tests {
         let mut pace = Pace::default();
         let waits: Vec<_> = (0..9).map(|_| pace.next().as_millis()).collect();
         assert_eq!(waits, [0, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000]);
-        tokio::time::advance(Pace::QUIET + Pace::FIRST).await;
+        tokio::time::advance(Pace::QUIET + Pace::WAITS.first).await;
         assert_eq!(pace.next(), Duration::ZERO);
     }
 }

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{EventNamespace, Finder, ViolationEvent, annotations};
 use crate::digest::{feed, short_hex};
+use crate::text::beginning;
 
 /// The longest message that an API server takes, in bytes.
 const LONGEST: usize = 1024;
@@ -82,13 +83,7 @@ fn message(notice: &ViolationEvent<'_>, place: EventNamespace) -> String {
     let constraint = format!("Constraint: {}", notice.constraint.name);
     let words = format!("Message: {}", notice.message);
     let parts: Vec<_> = headline.into_iter().chain(namespace).chain([constraint, words]).collect();
-    cut(&parts.join(", ")).to_owned()
-}
-
-/// No character is cut in two.
-fn cut(message: &str) -> &str {
-    let end = (0..=LONGEST.min(message.len())).rev().find(|end| message.is_char_boundary(*end));
-    message.get(..end.unwrap_or_default()).unwrap_or_default()
+    beginning(&parts.join(", "), LONGEST).to_owned()
 }
 
 /// The same for everything that client-go's recorder takes for the same Event.

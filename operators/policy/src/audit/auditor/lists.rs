@@ -12,11 +12,12 @@ use super::{Auditor, BATCH};
 use crate::audit::ledger::Pass;
 use crate::audit::place::{Kind, Place};
 use crate::audit::source::Head;
+use crate::retry::Waits;
 
 /// Lists that are fetched at the same time.
 const LISTS: usize = 4;
-/// The first wait after a list that failed, and the longest.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// The waits after a list that failed.
+const RETRY: Waits = Waits { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
 /// The time between two passes that the inventory makes necessary, at least.
 const REFRESH: Duration = Duration::from_secs(10);
 /// A watch delivers what is on its way within this time.
@@ -118,9 +119,8 @@ impl Auditor {
                 self.violation_log.pass_ends(pass);
             }
             Err(error) => {
-                let (first, longest) = RETRY;
                 let before = self.backoffs.get(&pass.kind).map(|backoff| backoff.wait);
-                let wait = before.map_or(first, |wait| wait.saturating_mul(2).min(longest));
+                let wait = RETRY.following(before.unwrap_or_default());
                 let until = now.checked_add(wait).unwrap_or(now);
                 self.backoffs.insert(pass.kind.clone(), Backoff { until, wait });
                 tracing::warn!(kind = %pass.kind, error, retry = ?wait, "cannot be listed for the audit");

@@ -12,14 +12,15 @@ use super::foreign_edits::Strays;
 use crate::audit::AuditContext;
 use crate::audit::ledger::Ledger;
 use crate::audit::reports::{Key, PolicyReport, PutError, ReportFormat, ReportStore, Stored, reports};
+use crate::retry::Waits;
 
 /// A change waits this long for others of its namespace.
 const GATHER: Duration = Duration::from_secs(2);
 /// Namespaces that are written at the same time, and the time for each report, so that they are at most 20 a second.
 const WRITES: usize = 2;
 const PACE: Duration = Duration::from_millis(100);
-/// The wait after a failure, and the longest.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// The waits after a failure.
+const RETRY: Waits = Waits { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
 
 /// The reports of a term; nothing where none are asked for.
 pub(super) struct Reports(Option<Writer>);
@@ -215,7 +216,7 @@ impl Writer {
                 (self.stored, self.is_open, self.open_wait) = (stored, true, Duration::ZERO);
             }
             Err(error) => {
-                self.open_wait = longer(self.open_wait);
+                self.open_wait = RETRY.following(self.open_wait);
                 self.open_at = now.checked_add(self.open_wait);
                 tracing::warn!(error, retry = ?self.open_wait, "the reports of the audit are not written");
             }
@@ -239,7 +240,7 @@ impl Writer {
             self.waits.remove(&namespace);
             return;
         };
-        let wait = longer(self.waits.get(&namespace).copied().unwrap_or_default());
+        let wait = RETRY.following(self.waits.get(&namespace).copied().unwrap_or_default());
         let now = Instant::now();
         match error {
             PutError::Conflict => {
@@ -273,9 +274,4 @@ async fn apply(store: ReportStore, namespace: Box<str>, changes: Vec<Change>) ->
         }
     }
     Ended::Written { namespace, written, failure }
-}
-
-fn longer(wait: Duration) -> Duration {
-    let (first, longest) = RETRY;
-    wait.saturating_mul(2).clamp(first, longest)
 }

@@ -19,6 +19,7 @@ use crate::api_error::reason;
 use crate::audit::ledger::{Ledger, Report};
 use crate::audit::status::{AUDITED, condition, fields, is_stored};
 use crate::audit::{AuditContext, FIELD_MANAGER};
+use crate::retry::Waits;
 use crate::written::now;
 
 /// A change waits this long for others.
@@ -28,8 +29,8 @@ const APART: Duration = Duration::from_secs(2);
 /// Statuses that are written at the same time, and the time for each, so that they are at most 20 a second.
 const WRITES: usize = 4;
 const PACE: Duration = Duration::from_millis(200);
-/// The wait after a write that failed, and the longest.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// The waits after a write that failed.
+const RETRY: Waits = Waits { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
 /// The watch brings what was written within this time.
 const ECHO: Duration = Duration::from_secs(10);
 
@@ -168,8 +169,7 @@ impl Statuses {
                 self.due.insert(id, now.checked_add(APART).unwrap_or(now));
             }
             Err(error) => {
-                let (first, longest) = RETRY;
-                last.wait = last.wait.saturating_mul(2).clamp(first, longest);
+                last.wait = RETRY.following(last.wait);
                 // Nothing is stored: the same report is due again.
                 last.at = now.checked_sub(ECHO).unwrap_or(now);
                 tracing::warn!(constraint = %id, error = reason(&error), retry = ?last.wait, "the audit's status is not stored");

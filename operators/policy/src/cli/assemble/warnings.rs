@@ -9,6 +9,7 @@ use crate::cli::manifest::{Manifest, ManifestError, Place};
 
 use super::text;
 use crate::api_version::group;
+use crate::text::thousands;
 
 /// The number of warnings of one topic that are printed unless all are requested.
 const SHOWN: usize = 3;
@@ -86,25 +87,6 @@ impl Warning {
     }
 }
 
-/// `1 object`, `1,551 objects`.
-pub(in crate::cli) fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", thousands(number))
-}
-
-/// 1551 as `1,551`.
-pub(in crate::cli) fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && digits.len().saturating_sub(position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Returns what can be said about manifests without judging anything.
 pub(super) fn of(manifests: &[Manifest]) -> Vec<Warning> {
     let keys = manifests.iter().filter_map(|manifest| {
@@ -159,11 +141,5 @@ mod tests {
         assert!(text.ends_with("warning: and 1,551 more like this; -v lists them\n"), "{text}");
         assert_eq!(printed(&many, true).lines().count(), 1554);
         assert_eq!(printed(many.get(..4).unwrap(), false).lines().count(), 4);
-    }
-
-    #[test]
-    fn thousands_are_separated() {
-        let numbers = [0, 999, 1000, 12_345, 1_234_567].map(thousands);
-        assert_eq!(numbers, ["0", "999", "1,000", "12,345", "1,234,567"]);
     }
 }

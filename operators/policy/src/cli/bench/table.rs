@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::compare::{Change, Comparison, Verdict};
 use super::record::{Latency, Record};
-use crate::cli::assemble::counted;
+use crate::text::counted;
 
 pub(super) fn record(record: &Record) -> String {
     let mut text = format!(

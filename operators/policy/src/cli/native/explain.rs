@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::matching::Plurals;
 use super::params::Params;
 use super::{BoundPolicy, KIND, NativePolicies, creation_of, driver, is_native_kind, source};
-use crate::budget::unhurried;
+use crate::budget::without_deadline;
 use crate::cli::snippet::locate;
 
 impl NativePolicies {
@@ -89,7 +89,7 @@ impl BoundPolicy {
         let case = Case { review, parameters, inventory: &inventory };
         // It is compiled already.
         found.bodies =
-            driver(&self.written.0.object).explain(&source, &case, &unhurried()).unwrap_or_default();
+            driver(&self.written.0.object).explain(&source, &case, &without_deadline()).unwrap_or_default();
         found
     }
 

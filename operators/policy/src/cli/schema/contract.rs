@@ -7,7 +7,7 @@ use duck_types::contract::{ContractImpact, ContractSpec, ContractViolation, Effe
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::assemble::counted;
+use crate::text::counted;
 
 use super::report::{Level, Note, Report};
 use super::source::{self, Content, Source, SourceError, Standard};

@@ -5,6 +5,7 @@ use schema_merge::{Change, Direction, Impact, compare, compare_crds};
 use super::DiffArgs;
 use super::report::{Level, Note, Report};
 use super::source::{Content, SourceError, Standard, read_one};
+use crate::text::counted;
 
 pub(super) fn run(args: &DiffArgs, input: &mut Standard<'_>) -> Result<Report, SourceError> {
     let (old, new) = (read_one(&args.old, input)?, read_one(&args.new, input)?);
@@ -28,9 +29,13 @@ fn verdict(changes: &[Change]) -> String {
     };
     match (count(Impact::Breaking), count(Impact::Possible)) {
         (0, 0) => "stored objects survive".to_owned(),
-        (0, possible) => format!("stored objects may not survive: {possible} changes may break them"),
+        (0, possible) => {
+            format!("stored objects may not survive: {} may break them", counted(possible, "change"))
+        }
         (breaking, possible) => {
-            format!("stored objects do not survive: {breaking} changes break them, {possible} more may")
+            let (changes, verb) =
+                (counted(breaking, "change"), if breaking == 1 { "breaks" } else { "break" });
+            format!("stored objects do not survive: {changes} {verb} them, {possible} more may")
         }
     }
 }

@@ -25,8 +25,7 @@ pub(super) fn run(args: &MergeArgs, input: &mut Standard<'_>) -> Result<Outcome,
         let (at, file) = place(argument)?;
         let source = read_one(Path::new(file), input)?;
         let Content::Schema(mut schema) = source.content else {
-            let found = "a CustomResourceDefinition, which is not a fragment,".to_owned();
-            return Err(SourceError::Kind { file: source.file, line: source.line, found });
+            return Err(SourceError::NoFragment { file: source.file, line: source.line });
         };
         if args.structuralize {
             match structuralize(&schema, Style::default()) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::cli::assemble::thousands;
+use crate::text::thousands;
 
 use super::source::SourceError;
 

@@ -72,6 +72,9 @@ pub(super) enum SourceError {
         "{file}:{line}: {found} is neither a CustomResourceDefinition of apiextensions.k8s.io/v1 nor a JSON schema"
     )]
     Kind { file: String, line: u64, found: String },
+    /// A document to merge is a whole CRD.
+    #[error("{file}:{line}: a CustomResourceDefinition is not a fragment: name a file with a schema")]
+    NoFragment { file: String, line: u64 },
     /// A command that takes one document got none or several.
     #[error("{file}: holds {found} documents, and exactly one is wanted")]
     Count { file: String, found: usize },
@@ -105,7 +108,7 @@ impl SourceError {
             | Self::Contract { file, .. }
             | Self::Bare { file }
             | Self::Count { file, .. } => Some((file, 1)),
-            Self::Kind { file, line, .. } => Some((file, *line)),
+            Self::Kind { file, line, .. } | Self::NoFragment { file, line } => Some((file, *line)),
             Self::Twice | Self::Mount(_) | Self::Mixed | Self::Write(_) => None,
         }
     }

@@ -134,7 +134,7 @@ fn what_cannot_be_read_exits_with_2() {
         (&[][..], &["check", "nowhere.yaml"][..], "nowhere.yaml: cannot be read"),
         (&[("a.yaml", "a: [")], &["check", "a.yaml"], "a.yaml: "),
         (&[("a.yaml", "apiVersion: v1\nkind: Pod")], &["check", "a.yaml"], "Pod of v1 is neither"),
-        (&[("a.yaml", CRD)], &["merge", "a.yaml"], "which is not a fragment"),
+        (&[("a.yaml", CRD)], &["merge", "a.yaml"], "a.yaml:2: a CustomResourceDefinition is not a fragment"),
         (&[("a.yaml", CRD), ("b.yaml", "type: object")], &["diff", "a.yaml", "b.yaml"], "cannot be compared"),
         (&[("a.yaml", "{}\n---\n{}")], &["diff", "a.yaml", "a.yaml"], "holds 2 documents"),
         (&[("a.yaml", "{}")], &["merge", "/spec~=a.yaml"], "mount path"),
@@ -213,7 +213,7 @@ fn a_diff_says_whether_stored_objects_survive_and_which_rule_breaks() {
     assert_eq!(
         tighter.out,
         "new.yaml: error: spec.size: maximum: stored objects break: maximum 5 is new\n\
-         stored objects do not survive: 1 changes break them, 0 more may\n"
+         stored objects do not survive: 1 change breaks them, 0 more may\n"
     );
     let described = diff("{type: integer, description: how many}");
     assert_eq!(described.code, 0);

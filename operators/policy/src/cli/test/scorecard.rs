@@ -6,8 +6,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::cli::assemble::{Assembly, Subject, thousands};
+use crate::cli::assemble::{Assembly, Subject};
 use crate::cli::judge::PlacedViolation;
+use crate::text::thousands;
 
 /// The counts. What only warns or is a dry run counts as well.
 #[derive(Debug, Serialize)]

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::cli::assemble::{Assembly, Subject, counted, thousands};
+use crate::cli::assemble::{Assembly, Subject};
 use crate::cli::color::{Color, Stream, paint};
 use crate::cli::judge::PlacedViolation;
+use crate::text::{counted, thousands};
 
 /// `3 objects (and 1 generated), 2 constraints (1 matches none of them): 4 violations (3 deny, 1 warn) in 12 ms`. `idle` is the number of
 /// those, if it is known.

@@ -12,7 +12,7 @@ use constraint_framework::review::{Document, EnforcementPoint, Review, ReviewSou
 use constraint_framework::target::AdmissionTarget;
 use serde_json::Value;
 
-use crate::budget::unhurried;
+use crate::budget::without_deadline;
 use crate::cli::enforcement::with_known_action;
 use crate::cli::explain::inner;
 use crate::cli::judge::{namespace_called, verdict};
@@ -216,7 +216,7 @@ impl Policy {
         let reviews = std::iter::once(&ready.review).chain(ready.implied.iter().map(|(_, review)| review));
         reviews.filter_map(move |review| {
             let spec = &self.constraint.spec;
-            compiler.explain(template.as_ref()?, spec, review, &ready.policies, &unhurried()).ok()
+            compiler.explain(template.as_ref()?, spec, review, &ready.policies, &without_deadline()).ok()
         })
     }
 
@@ -269,8 +269,9 @@ impl Ready {
     /// Returns what the engines of a template do not agree on.
     fn disagreements(&self) -> Vec<String> {
         let reviews = std::iter::once(&self.review).chain(self.implied.iter().map(|(_, review)| review));
-        let found = reviews
-            .flat_map(|review| self.policies.disagreements(review, EnforcementPoint::GATOR, &unhurried()));
+        let found = reviews.flat_map(|review| {
+            self.policies.disagreements(review, EnforcementPoint::GATOR, &without_deadline())
+        });
         let answers = found.flat_map(|found| found.answers);
         answers
             .map(|answer| format!("the engines disagree: {} finds {:?}", answer.engine, answer.messages))

@@ -14,11 +14,10 @@ use watch_manager::WatchedObject;
 
 use crate::controller::crds::{Desired, Placed, place};
 use crate::established::ESTABLISH;
+use crate::retry::Waits;
 
-/// The first retry of a CRD that could not be written, and the longest wait between two.
-const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
-/// Doublings of the first wait, beyond which it is the longest anyway.
-const DOUBLINGS: u32 = 10;
+/// The waits before a CRD that could not be written is written again.
+const RETRY: Waits = Waits { first: Duration::from_millis(250), longest: Duration::from_secs(15) };
 /// CRDs that are read and written at the same time.
 const WRITES: usize = 16;
 
@@ -99,11 +98,7 @@ impl Jobs {
     ) -> (Job, Running) {
         let (client, permits) = (self.client.clone(), self.writes.clone());
         start(async move {
-            if let Some(previous) = attempt.checked_sub(1) {
-                let (first, longest) = RETRY;
-                let wait = first.saturating_mul(2_u32.saturating_pow(previous.min(DOUBLINGS)));
-                tokio::time::sleep(wait.min(longest)).await;
-            }
+            tokio::time::sleep(RETRY.after(attempt)).await;
             let _permit = permits.acquire().await.ok();
             let placed = place(client, desired.clone(), accepted).await;
             let template = desired.template.clone();

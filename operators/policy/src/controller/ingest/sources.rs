@@ -20,14 +20,15 @@ use crate::config::{CONFIG_NAME, ExcludedNamespaces, Process};
 use crate::controller::kinds::{CONFIG, parent_kind};
 use crate::controller::status::{Outcome, pod_error, retried};
 use crate::controller::sync::SyncSources;
+use crate::retry::Waits;
 
 use super::templates::parent_key;
 use super::{Ingest, gauges};
 
 /// Answers that a kind is not served before that counts. An API server that starts serves some kinds late.
 const CONFIRMATIONS: u32 = 2;
-/// The first wait between two questions, and the longest.
-const POLL_INTERVAL: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+/// The waits between two questions.
+const POLL_INTERVAL: Waits = Waits { first: Duration::from_secs(1), longest: Duration::from_secs(15) };
 
 /// The kinds that are synced, for which SyncSet or Config, and those of their objects that are in the inventory.
 pub(super) struct Synced {
@@ -346,11 +347,7 @@ fn discover(
     attempt: u32,
 ) -> BoxFuture<'static, DiscoveryResult> {
     async move {
-        if let Some(previous) = attempt.checked_sub(1) {
-            let (first, longest) = POLL_INTERVAL;
-            tokio::time::sleep(first.saturating_mul(2_u32.saturating_pow(previous.min(10))).min(longest))
-                .await;
-        }
+        tokio::time::sleep(POLL_INTERVAL.after(attempt)).await;
         let served = match kube::discovery::pinned_kind(&client, &gvk).await {
             Ok(_) => Served::Yes,
             Err(error) if is_not_served(&error) => Served::No,

@@ -12,13 +12,14 @@ use watch_manager::WatchManager;
 
 use crate::api_error::reason;
 use crate::controller::{InstallError, OwnCrdController, OwnCrds};
+use crate::retry::Waits;
 use crate::runtime::RunError;
 use crate::runtime::args::{ServeArgs, WebhookArgs};
 
 use super::{Cluster, identity};
 
-/// The first wait before another try, and the longest.
-const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
+/// The waits before another try.
+const RETRY: Waits = Waits { first: Duration::from_millis(500), longest: Duration::from_secs(15) };
 
 /// Everything that was found or made before anything is served.
 pub(super) struct Prepared {
@@ -45,7 +46,7 @@ impl Cluster {
     /// # Errors
     /// A defect of this binary; everything else may pass.
     pub(super) async fn prepare(&self, args: &ServeArgs, crds: &mut OwnCrds) -> Result<Prepared, RunError> {
-        let (mut wait, longest) = RETRY;
+        let mut wait = Duration::ZERO;
         loop {
             let error = match self.try_to_prepare(args, crds).await {
                 Err(error) if is_passing(&error) => error,
@@ -55,11 +56,11 @@ impl Cluster {
                 RunError::Cluster(error) => reason(error),
                 error => error.to_string(),
             };
+            wait = RETRY.following(wait);
             tracing::warn!(api_server = self.address, reason, retry = ?wait, "cannot start yet, will retry");
             self.starting
                 .send_replace(Some(format!("start-up at the API server {}: {reason}", self.address)));
             tokio::time::sleep(wait).await;
-            wait = wait.saturating_mul(2).min(longest);
         }
     }
 

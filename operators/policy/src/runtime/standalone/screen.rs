@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::cli::folder::Reading;
 use crate::cli::{Manifest, admission_review};
+use crate::text::counted;
 
 use super::client::Judged;
 
@@ -37,10 +38,11 @@ impl Screen {
         let referential = reading.policies.inventory(&AdmissionTarget).len();
         writeln!(
             out,
-            "{folder}: {} templates, {} constraints ({} in force), {referential} objects to refer to",
-            reading.templates,
-            reading.constraints,
-            reading.policies.len()
+            "{folder}: {}, {} ({} in force), {} to refer to",
+            counted(reading.templates, "template"),
+            counted(reading.constraints, "constraint"),
+            reading.policies.len(),
+            counted(referential, "object")
         )?;
         for error in &reading.errors {
             writeln!(out, "  problem  {error}")?;
