@@ -9,7 +9,7 @@ use constraint_framework::driver::Budget;
 const TIME: Duration = Duration::from_secs(60);
 
 /// The bounds of an evaluation without a deadline.
-pub(crate) fn unhurried() -> Budget {
+pub(crate) fn without_deadline() -> Budget {
     Budget::default().with_time(TIME)
 }
 

@@ -3,10 +3,9 @@
 //!
 //! All of them run in one process under one service account, so its roles are those of all together ([`operator`]).
 
+use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 use controller_declaration::{Declaration, DeclaredAccess};
 
-const CONSTRAINTS: &str = "constraints.gatekeeper.sh";
-const TEMPLATES: &str = "templates.gatekeeper.sh";
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
 /// Returns the controllers, with the optional parts (`--emit-admission-events`, `--policy-reports`).
@@ -27,8 +26,8 @@ fn policies() -> Declaration {
     let summary = "Compiles templates, makes a definition for each, watches the constraints of every kind that came from one, and \
                    keeps what SyncSets and the Config name for `data.inventory`.";
     Declaration::new("policies", summary)
-        .access(DeclaredAccess::to(TEMPLATES, "constrainttemplates").everywhere().watches())
-        .access(DeclaredAccess::to(CONSTRAINTS, "*").everywhere().watches())
+        .access(DeclaredAccess::to(TEMPLATES_GROUP, "constrainttemplates").everywhere().watches())
+        .access(DeclaredAccess::to(CONSTRAINTS_GROUP, "*").everywhere().watches())
         .access(DeclaredAccess::to("config.gatekeeper.sh", "configs").everywhere().watches())
         .access(DeclaredAccess::to("syncset.gatekeeper.sh", "syncsets").everywhere().watches())
         .access(DeclaredAccess::to("*", "*").everywhere().watches())
@@ -77,10 +76,10 @@ fn status() -> Declaration {
         )
         .access(DeclaredAccess::to("coordination.k8s.io", "leases").gets().creates().verbs(["update"]))
         .access(DeclaredAccess::to("", "pods").watches().gets())
-        .access(statuses(TEMPLATES, "constrainttemplates"))
+        .access(statuses(TEMPLATES_GROUP, "constrainttemplates"))
         .access(statuses("config.gatekeeper.sh", "configs"))
         .access(statuses("syncset.gatekeeper.sh", "syncsets"))
-        .access(DeclaredAccess::to(CONSTRAINTS, "*").everywhere().gets().writes([
+        .access(DeclaredAccess::to(CONSTRAINTS_GROUP, "*").everywhere().gets().writes([
             "/status/byPod",
             "/status/conditions",
             "/status/summary",
@@ -95,7 +94,7 @@ fn audit() -> Declaration {
         .access(DeclaredAccess::to("", "namespaces").everywhere().watches().gets())
         .access(DeclaredAccess::to("coordination.k8s.io", "leases").gets().creates().verbs(["update"]))
         .access(
-            DeclaredAccess::to(CONSTRAINTS, "*")
+            DeclaredAccess::to(CONSTRAINTS_GROUP, "*")
                 .everywhere()
                 .writes(["/status/violations", "/status/totalViolations"]),
         )

@@ -13,8 +13,8 @@ use schema_merge::{
 };
 use serde_json::{Map, Value, json};
 
-/// The API group of all constraints.
-const GROUP: &str = "constraints.gatekeeper.sh";
+use crate::api::CONSTRAINTS_GROUP;
+
 /// The most bytes of a DNS-1035 label, which every name of a CRD has to be.
 const LABEL_LENGTH: usize = 63;
 /// `List` is appended to the kind, and the list kind is a label too.
@@ -291,10 +291,10 @@ fn crd(parts: &CrdParts<'_>, schema: Value) -> Value {
     let mut crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"labels": labels, "name": format!("{plural}.{GROUP}")},
+        "metadata": {"labels": labels, "name": format!("{plural}.{CONSTRAINTS_GROUP}")},
         "spec": {
             "conversion": {"strategy": "None"},
-            "group": GROUP,
+            "group": CONSTRAINTS_GROUP,
             "names": names,
             "scope": "Cluster",
         },

@@ -12,7 +12,7 @@ use constraint_framework::target::AdmissionTarget;
 
 use super::ledger::{Epoch, Judged, Scope};
 use super::place::Place;
-use crate::budget::unhurried;
+use crate::budget::without_deadline;
 use crate::config::{ExcludedNamespaces, Process};
 
 const EXHAUSTED: &str = "webtroller_audit_budget_exhausted_total";
@@ -64,7 +64,7 @@ impl Judge {
         let review = review.into_builder().namespace_object(namespace).build();
         let point = EnforcementPoint::AUDIT;
         let wanted = |id: &_| scope.includes(id);
-        let verdict = self.policies.review_some(&review, point, &unhurried(), &wanted, &mut Exhausted);
+        let verdict = self.policies.review_some(&review, point, &without_deadline(), &wanted, &mut Exhausted);
         let violations = verdict.violations().iter();
         let violations =
             violations.map(|violation| (violation.constraint.clone(), violation.message.clone())).collect();

@@ -1,5 +1,6 @@
 //! The kinds that the controllers watch.
 
+use constraint_framework::api::{CONSTRAINTS_GROUP, TEMPLATES_GROUP};
 use kube::core::{ApiResource, GroupVersionKind};
 use pod_status::ParentKind;
 use std::collections::BTreeMap;
@@ -7,7 +8,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 /// Constraint templates, in the version they are stored in.
 pub static TEMPLATE: LazyLock<GroupVersionKind> =
-    LazyLock::new(|| GroupVersionKind::gvk("templates.gatekeeper.sh", "v1", "ConstraintTemplate"));
+    LazyLock::new(|| GroupVersionKind::gvk(TEMPLATES_GROUP, "v1", "ConstraintTemplate"));
 /// Namespaces, for namespace selectors.
 pub static NAMESPACE: LazyLock<GroupVersionKind> =
     LazyLock::new(|| GroupVersionKind::gvk("", "v1", "Namespace"));
@@ -27,7 +28,7 @@ pub(super) const CONSTRAINT_VERSION: &str = "v1beta1";
 
 /// The watch key of a constraint kind.
 pub(super) fn constraint(kind: &str) -> GroupVersionKind {
-    GroupVersionKind::gvk(constraint_framework::api::CONSTRAINTS_GROUP, CONSTRAINT_VERSION, kind)
+    GroupVersionKind::gvk(CONSTRAINTS_GROUP, CONSTRAINT_VERSION, kind)
 }
 
 /// A kind as reports name it: in whatever version.

@@ -1,6 +1,7 @@
 //! Everything of Gatekeeper that is not a template or a constraint: objects of kinds that have no effect here, and the arguments
 //! of its containers.
 
+use constraint_framework::api::CONSTRAINTS_GROUP;
 use serde_json::Value;
 
 use super::diagnostic::{Diagnostic, Rule};
@@ -9,7 +10,6 @@ use super::webhook_settings::{self, enforcing_webhook};
 use super::{Entry, MigrateCheckArgs, ReadFlags};
 
 const MUTATIONS: &str = "mutations.gatekeeper.sh";
-const CONSTRAINTS: &str = "constraints.gatekeeper.sh";
 /// The groups that Gatekeeper writes itself, and the suites of `gator verify`.
 const NOT_IN_USE: [&str; 2] = ["status.gatekeeper.sh", "test.gatekeeper.sh"];
 /// The label of everything that Gatekeeper's manifests and chart install.
@@ -60,7 +60,7 @@ pub(super) fn is_gatekeepers(entry: &Entry, args: &MigrateCheckArgs) -> bool {
 /// The word by which an object is counted.
 pub(super) fn class(entry: &Entry) -> String {
     match entry.group() {
-        CONSTRAINTS => "constraints".to_owned(),
+        CONSTRAINTS_GROUP => "constraints".to_owned(),
         _ => entry.text("/kind").to_owned(),
     }
 }

@@ -14,7 +14,7 @@ use kube::core::GroupVersion;
 use rego_compat::DISABLED_BUILTINS;
 use serde_json::Value;
 
-use crate::budget::unhurried;
+use crate::budget::without_deadline;
 use crate::enforce;
 
 use super::Entry;
@@ -89,7 +89,7 @@ impl Policies {
         }
         if refused.is_ok()
             && let Ok(alone) = self.builder.build().with_only(&constraint)
-            && let Some(reason) = enforce::refused_as_lockout(&entry.object, &alone, &unhurried())
+            && let Some(reason) = enforce::refused_as_lockout(&entry.object, &alone, &without_deadline())
         {
             find(Rule::Lockout, reason);
         }

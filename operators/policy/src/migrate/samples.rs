@@ -15,7 +15,7 @@ use tokio::time::{Duration, Instant};
 use super::diagnostic::{Diagnostic, Rule};
 use super::policies::name;
 use super::{Entry, Report};
-use crate::budget::unhurried;
+use crate::budget::without_deadline;
 
 /// Far more than the budget of any constraint: none is left out for lack of time.
 const LATER: Duration = Duration::from_secs(3600);
@@ -120,7 +120,7 @@ impl Judge {
         let mut failures = Failures::default();
         let now = Instant::now();
         let deadline = now.checked_add(LATER).unwrap_or(now).into_std();
-        let budget = unhurried();
+        let budget = without_deadline();
         let verdict = self.policies.review_observed(&review, point, &budget, deadline, &mut failures);
         (verdict, failures)
     }
