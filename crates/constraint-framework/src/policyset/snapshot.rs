@@ -95,21 +95,11 @@ impl PolicySet {
         self.review_within(review, point, budget, None, &|_| true, &mut ())
     }
 
-    /// Judges a review as [`PolicySet::review`] does, with a deadline for all constraints together.
+    /// Judges a review as [`PolicySet::review`] does, with a deadline for all constraints together; `observer` receives the
+    /// time and the error of each evaluation.
     ///
     /// No evaluation gets more time than is left. A constraint that matches and whose turn comes after the deadline is
     /// violated, under its own actions.
-    pub fn review_until(
-        &self,
-        review: &Review,
-        point: EnforcementPoint,
-        budget: &Budget,
-        deadline: Instant,
-    ) -> Verdict {
-        self.review_observed(review, point, budget, deadline, &mut ())
-    }
-
-    /// Judges a review as [`PolicySet::review_until`] does; `observer` receives the time and the error of each evaluation.
     pub fn review_observed(
         &self,
         review: &Review,

@@ -321,8 +321,8 @@ fn after_the_deadline_constraints_that_match_are_undecided_under_their_own_actio
         policies.put_template(&template(kind, "Rego", source.clone())).unwrap();
         policies.put_constraint(constraint(kind, action, &matched)).unwrap();
     }
-    let verdict =
-        policies.build().review_until(&pod(), EnforcementPoint::WEBHOOK, &Budget::default(), Instant::now());
+    let (point, now) = (EnforcementPoint::WEBHOOK, Instant::now());
+    let verdict = policies.build().review_observed(&pod(), point, &Budget::default(), now, &mut ());
     assert_eq!(verdict.denial(), format!("[denies] {OUT_OF_TIME}"));
     assert_eq!(verdict.warnings(), [format!("[warns] {OUT_OF_TIME}")]);
     assert_eq!(verdict.violations().len(), 3);
@@ -340,12 +340,8 @@ fn the_deadline_holds_for_all_constraints_together() {
     }
     let budget = Budget::default().with_time(Duration::from_secs(60)).with_instructions(u64::MAX);
     let (set, begun) = (policies.build(), Instant::now());
-    let verdict = set.review_until(
-        &pod(),
-        EnforcementPoint::WEBHOOK,
-        &budget,
-        begun.checked_add(Duration::from_millis(300)).unwrap(),
-    );
+    let deadline = begun.checked_add(Duration::from_millis(300)).unwrap();
+    let verdict = set.review_observed(&pod(), EnforcementPoint::WEBHOOK, &budget, deadline, &mut ());
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert_eq!(verdict.warnings().len(), 3, "{:?}", verdict.warnings());
     assert!(!verdict.is_denied());
