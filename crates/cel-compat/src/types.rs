@@ -312,7 +312,7 @@ impl Mapping {
     }
 }
 
-/// Returns true if `a` is the same as `b`, or says less.
+/// Returns true if every value of type `b` is of type `a`, as `dyn` and `list(dyn)` are for `list(int)`.
 pub(super) fn is_as_general(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Open(_), _) => true,

@@ -25,7 +25,7 @@ pub const TOO_DEEP: &str = "too many levels";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// The error.
+    /// The error in words, such as [`TOO_DEEP`].
     pub reason: &'static str,
     /// The offset in bytes from the start.
     pub at: usize,

@@ -156,8 +156,8 @@ impl PodStatusKind {
         Value::Object(fields)
     }
 
-    /// The report in an object of this kind, of any writer. Nothing if it cannot be read, or if its fields do not
-    /// say what its annotation says: another client has changed it.
+    /// The report in an object of this kind, of any writer. Nothing if it cannot be read, or if its fields are not
+    /// those that follow from its annotation: another client has changed it.
     pub(crate) fn read(&self, object: &DynamicObject) -> Option<PodReport> {
         let status = object.data.get("status")?;
         let Some(annotation) = object.annotations().get(REPORT) else {

@@ -51,11 +51,11 @@ pub struct Change {
     pub path: SchemaPath,
     /// A stable word for the rule that is broken.
     pub rule: &'static str,
-    /// The affected parties.
+    /// Those who are affected: stored objects, or clients.
     pub direction: Direction,
-    /// The certainty.
+    /// The certainty that an object is affected.
     pub impact: Impact,
-    /// The change.
+    /// The change in words, with the old and the new value.
     pub detail: String,
 }
 

@@ -11,7 +11,7 @@ use kube::core::GroupVersionKind;
 use crate::event::GvkStatus;
 use crate::object::ObjectKey;
 
-/// A failed call.
+/// The reason why a call of a registrar or of the manager failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

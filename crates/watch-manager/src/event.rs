@@ -15,7 +15,7 @@ use crate::object::WatchedObject;
 pub struct WatchEvent {
     /// The kind, as it was asked for.
     pub gvk: Arc<GroupVersionKind>,
-    /// The change.
+    /// The change: an object that came, changed or went, or a new state of the watch.
     pub kind: EventKind,
     /// The stay of the kind among the registrar's kinds. Another number than in the event before means that the kind was
     /// removed and added again, or asked for in another scope: a new snapshot begins, and what is known of its objects

@@ -32,7 +32,7 @@ pub struct ContractChange {
     pub at: String,
     /// The effect on providers.
     pub effect: Effect,
-    /// The change.
+    /// The change in words.
     pub message: String,
 }
 

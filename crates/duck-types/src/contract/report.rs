@@ -78,7 +78,7 @@ pub struct Unverified {
     /// The use of the field; `None` for both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_use: Option<FieldUse>,
-    /// The reason.
+    /// The reason in words: what the contract wants, and what the schema has.
     pub reason: String,
 }
 

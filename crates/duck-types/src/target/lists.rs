@@ -50,7 +50,7 @@ pub(super) fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Returns true if `old` says of `seen` what `seen` says itself: every member of it was observed with this value.
+/// Returns true if every member of `old` is in `seen` with the same value; `seen` may have others.
 pub(super) fn is_view_of(old: &Value, seen: &Value) -> bool {
     match (old, seen) {
         (Value::Object(old), Value::Object(seen)) => {

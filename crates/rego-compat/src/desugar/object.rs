@@ -26,7 +26,7 @@ struct Head {
     is_set: bool,
 }
 
-/// Orders the definitions of an object as OPA's tree has them, and adds what only the tree says.
+/// Orders the definitions of an object as OPA's tree has them, and collects the nodes of it that exist where nothing holds.
 pub(super) fn arrange(group: &mut Group) {
     group.rules.sort_by_cached_key(fixed_keys);
     let heads: Vec<Option<Head>> = group.rules.iter().map(Head::of).collect();
