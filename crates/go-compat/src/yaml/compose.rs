@@ -11,6 +11,9 @@ use super::{ComposeOptions, Error, Version};
 /// Values of one string with all aliases written out.
 const MOST_VALUES: usize = 2_000_000;
 
+/// The characters that end a line.
+const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// Composes all documents of a string.
 ///
 /// # Errors
@@ -83,6 +86,13 @@ enum Items {
     Mapping(Vec<(Node, Node)>, Option<Node>),
 }
 
+/// A string that ends within a line, and was given a break at its end.
+struct Unended<'a> {
+    text: &'a str,
+    /// The line after that break.
+    line: u64,
+}
+
 struct Composer<'a, 'b, 'o> {
     options: &'o ComposeOptions,
     parser: Parser<&'a mut &'b [u8]>,
@@ -92,8 +102,7 @@ struct Composer<'a, 'b, 'o> {
     aliased: usize,
     /// The deepest level so far of what is being read.
     deepest: usize,
-    /// The line after that of the break which the string lacks at its end.
-    unended: Option<u64>,
+    unended: Option<Unended<'o>>,
 }
 
 fn composed(text: &str, options: &ComposeOptions) -> Result<Vec<Node>, Error> {
@@ -102,9 +111,12 @@ fn composed(text: &str, options: &ComposeOptions) -> Result<Vec<Node>, Error> {
     let marked = if text.as_bytes().first() == Some(&0xef) { Some(format!("\u{feff}{text}")) } else { None };
     let whole = marked.as_deref().unwrap_or(text);
     // The parser does not know where a block ends in a string that ends within a line (libyaml-safer 0.3.0).
-    let is_ended = whole.rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
+    let is_ended = whole.is_empty() || whole.ends_with(BREAKS);
     let ended = (!is_ended).then(|| format!("{whole}\n"));
-    let unended = ended.as_deref().map(|text| u64::try_from(text.matches('\n').count()).unwrap_or(u64::MAX));
+    let unended = ended.as_deref().map(|ended| Unended {
+        text: whole,
+        line: u64::try_from(ended.matches('\n').count()).unwrap_or(u64::MAX),
+    });
     let mut bytes = ended.as_deref().unwrap_or(whole).as_bytes();
     let mut parser = Parser::new();
     parser.set_input_string(&mut bytes);
@@ -199,7 +211,11 @@ impl Composer<'_, '_, '_> {
             EventData::Alias { anchor } => (None, self.alias(&anchor, depth, line)?),
             EventData::Scalar { anchor, tag, mut value, style, .. } => {
                 let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-                if is_block && self.unended == Some(event.end_mark.line) && value.ends_with('\n') {
+                if is_block
+                    && let Some(unended) = &self.unended
+                    && unended.line == event.end_mark.line
+                    && unended.gave(&value, event.start_mark.line)
+                {
                     value.pop();
                 }
                 let is_quoted = style != ScalarStyle::Plain;
@@ -248,6 +264,32 @@ impl Composer<'_, '_, '_> {
         let is_too_large = depth > self.options.max_depth || self.values > MOST_VALUES;
         if is_too_large { Err(Error::TooLarge { line }) } else { Ok(()) }
     }
+}
+
+impl Unended<'_> {
+    /// Returns true if a block scalar, which begins at this line and is the end of the string, has a break that the string lacks.
+    ///
+    /// The last line may have blanks only. Those beyond the block's indentation are content: `a: |\n  x\n    ` is `x\n  `. Others
+    /// are an empty line, of which `|+` keeps the break, while `|` keeps that of the line before.
+    fn gave(&self, value: &str, line: u64) -> bool {
+        let Some(before) = value.strip_suffix('\n') else { return false };
+        let last = self.text.rsplit('\n').next().unwrap_or_default();
+        let is_content = last.contains(|c| c != ' ')
+            || self.indentation(value, line).is_none_or(|indent| blanks(last) > indent);
+        is_content || before.is_empty() || before.ends_with('\n')
+    }
+
+    /// The blanks before each line of a block scalar: those of its first line that has more, without the ones in the value.
+    fn indentation(&self, value: &str, line: u64) -> Option<usize> {
+        let is_written = |line: &&str| line.contains(|c| c != ' ');
+        let head = usize::try_from(line).ok()?;
+        let written = self.text.split('\n').skip(head.saturating_add(1)).find(is_written)?;
+        blanks(written).checked_sub(blanks(value.split('\n').find(is_written)?))
+    }
+}
+
+fn blanks(line: &str) -> usize {
+    line.len().saturating_sub(line.trim_start_matches(' ').len())
 }
 
 impl Items {

@@ -42,7 +42,7 @@ fn value(node: &Node, shared: &mut Shared) -> Result<Value, CallError> {
         }
         Kind::Mapping(pairs) => {
             let mut nodes = BTreeMap::new();
-            collect(pairs, &mut nodes)?;
+            collect(pairs, has_string_keys(pairs), &mut nodes)?;
             let fields = nodes.into_iter().map(|(key, node)| Ok((Value::from(key), value(node, shared)?)));
             Ok(fields.collect::<Result<Object, CallError>>()?.into_value())
         }
@@ -51,30 +51,52 @@ fn value(node: &Node, shared: &mut Shared) -> Result<Value, CallError> {
     }
 }
 
+/// Returns true if all keys but those that merge are strings. Source: go-yaml `decode.go`, `isStringMap`: such a mapping
+/// becomes a Go map of strings, and the keys of what is merged into it are their text: `{<<: {0x10: 1}}` is `{"0x10": 1}`.
+fn has_string_keys(pairs: &[(Node, Node)]) -> bool {
+    let is_string = |key: &Node| match &key.target().kind {
+        Kind::Scalar(scalar) => matches!(yaml::resolve(scalar), Resolved::String(_)),
+        _ => false,
+    };
+    pairs.iter().all(|(key, _)| key.is_merge_key() || is_string(key))
+}
+
 /// The fields of a mapping: those that are written out win, and of those the last; of merged ones the first. A value that
-/// loses is never made, so that it cannot be in error.
-fn collect<'n>(pairs: &'n [(Node, Node)], fields: &mut BTreeMap<String, &'n Node>) -> Result<(), CallError> {
+/// loses is never made, so that it cannot be in error. With `as_text` keys are their text.
+fn collect<'n>(
+    pairs: &'n [(Node, Node)],
+    as_text: bool,
+    fields: &mut BTreeMap<String, &'n Node>,
+) -> Result<(), CallError> {
     let (merges, own): (Vec<_>, Vec<_>) = pairs.iter().partition(|(key, _)| key.is_merge_key());
     let mut mine = BTreeMap::new();
     for (key, node) in own {
-        mine.insert(field_name(key)?, node);
+        if let Some(name) = field_name(key, as_text)? {
+            mine.insert(name, node);
+        }
     }
     for (name, node) in mine {
         fields.entry(name).or_insert(node);
     }
     for (_, node) in merges {
         let mappings = node.merged_mappings().ok_or(CallError::Failed)?;
-        mappings.into_iter().try_for_each(|pairs| collect(pairs, fields))?;
+        mappings.into_iter().try_for_each(|pairs| collect(pairs, as_text, fields))?;
     }
     Ok(())
 }
 
-fn field_name(key: &Node) -> Result<String, CallError> {
+/// The name of a field; `None` for a `null` as text, which go-yaml leaves out.
+fn field_name(key: &Node, as_text: bool) -> Result<Option<String>, CallError> {
     let name = match &key.target().kind {
-        Kind::Scalar(scalar) => yaml::resolve(scalar).field_name(),
+        Kind::Scalar(scalar) => match yaml::resolve(scalar) {
+            Resolved::Null if as_text => return Ok(None),
+            Resolved::Mismatch => None,
+            _ if as_text => Some(scalar.text.clone()),
+            resolved => resolved.field_name(),
+        },
         _ => None,
     };
-    name.ok_or(CallError::Failed)
+    name.map(Some).ok_or(CallError::Failed)
 }
 
 fn of_scalar(scalar: &Scalar) -> Result<Value, CallError> {
@@ -112,7 +134,30 @@ mod tests {
             ("a: |\n  x\n# y", r#"{"a":"x\n"}"#),
             ("a: |\n  x\n", r#"{"a":"x\n"}"#),
             ("a: |\n  x\n  ", r#"{"a":"x\n"}"#),
+            ("a: |\n  x\n ", r#"{"a":"x\n"}"#),
+            ("a: |\n  x\n    ", r#"{"a":"x\n  "}"#),
+            ("a: |\n  x\n    \n  ", r#"{"a":"x\n  \n"}"#),
+            ("a: |\n  x\n  \t", r#"{"a":"x\n\t"}"#),
+            ("a: >\n  x\n    ", r#"{"a":"x\n  "}"#),
+            ("a: |2\n   ", r#"{"a":" "}"#),
+            ("a: |-\n  x\n    ", r#"{"a":"x\n  "}"#),
+            ("a: |+\n  x\n  ", r#"{"a":"x\n"}"#),
+            ("a: |+\n  x\n\n  ", r#"{"a":"x\n\n"}"#),
+            ("a: |\n  x\r", r#"{"a":"x\n"}"#),
             ("a: 'x'", r#"{"a":"x"}"#),
+        ] {
+            assert_eq!(read(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn keys_merged_into_strings_are_their_text() {
+        for (text, expected) in [
+            ("<<: {0x10: 1}", r#"{"0x10":1}"#),
+            ("<<: {0x10: 1}\n3: 4", r#"{"16":1,"3":4}"#),
+            ("a: &x {010: 1}\nb: {<<: *x}", r#"{"a":{"8":1},"b":{"010":1}}"#),
+            ("<<: {~: 1, b: 2}", r#"{"b":2}"#),
+            ("b: 1\n<<: {1.50: 1, true: 2}", r#"{"1.50":1,"b":1,"true":2}"#),
         ] {
             assert_eq!(read(text), expected, "{text:?}");
         }
