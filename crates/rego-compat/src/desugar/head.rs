@@ -70,6 +70,17 @@ enum Value<'a> {
     Else(Option<&'a Term>),
 }
 
+/// Returns the place of a call in an argument. Source: OPA `ast/compile.go`, `ruleArgLocalRewriter`: neither sets and comprehensions nor
+/// the keys of objects are looked at.
+fn call_in(argument: &Term) -> Option<Pos> {
+    match &argument.node {
+        Node::Call(_) | Node::Chain(_) => Some(argument.at),
+        Node::Ref(parts) | Node::Array(parts) => parts.iter().find_map(call_in),
+        Node::Object(entries) => entries.iter().find_map(|(_, value)| call_in(value)),
+        _ => None,
+    }
+}
+
 impl Lowering<'_> {
     /// Returns the arguments as patterns, and the statements that check what a pattern cannot say.
     fn arguments(&mut self, written: &Written) -> (Vec<Operand>, Vec<Statement>) {
@@ -79,6 +90,10 @@ impl Lowering<'_> {
             self.declare_arguments(arg);
         }
         for arg in written.head.args.iter().flatten() {
+            if let Some(at) = call_in(arg) {
+                let help = "compare the argument with the call in the body";
+                self.report(at, DiagnosticCode::Compile, "rule arguments cannot contain calls", help);
+            }
             let mut before = Vec::new();
             let operand = self.term(arg, &mut before);
             if before.is_empty() && !operand.needs_evaluation() {

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{Head, HeadValue, Name, Node as Part, Rule, Term};
+use crate::builtin;
 use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::ir::{Group, GroupId, Kind, Node, Rulebook};
 use crate::module::Module;
 use crate::restrictions::Restrictions;
+use crate::value::Value;
 
 /// The place of one rule of the source after desugaring.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub(super) fn collect(
         }
     }
     check_count(modules, restrictions, candidates.len(), diagnostics);
+    check_builtins(modules, diagnostics);
+    let odd = odd_rules(modules);
     absorb(&mut candidates);
     let mut book =
         Rulebook { externals: restrictions.externals().map(str::to_owned).collect(), ..Rulebook::default() };
@@ -49,7 +53,7 @@ pub(super) fn collect(
     for candidate in &candidates {
         let group = insert(&mut book, candidate);
         let conflicting = book.groups.get(group).is_some_and(|known| known.kind != candidate.kind);
-        if conflicting {
+        if conflicting || odd.contains(&(candidate.module, candidate.rule)) {
             report_conflict(modules, candidate, diagnostics);
         }
         placed.push(Placed { module: candidate.module, rule: candidate.rule, group, fixed: candidate.fixed });
@@ -60,6 +64,60 @@ pub(super) fn collect(
     check_extents(modules, &book, &placed, diagnostics);
     check_defaults(modules, &book, &placed, diagnostics);
     (book, placed)
+}
+
+/// Returns the rules, by module and number, that are of another kind or arity than the first whose reference begins with the same
+/// constants: `p[x] contains 1` and `p[y] := 2` both begin with `p`. Source: OPA `ast/compile.go`, `checkRuleConflicts`.
+fn odd_rules(modules: &[Module]) -> BTreeSet<(usize, usize)> {
+    let mut first = BTreeMap::new();
+    let mut odd = BTreeSet::new();
+    for (index, module) in modules.iter().enumerate() {
+        for (number, rule) in module.tree.rules.iter().enumerate() {
+            let head = &rule.head;
+            let Some(name) = head.name() else { continue };
+            let names = module.tree.package.iter().chain([name]).map(|name| Value::from(&**name));
+            let keys: Vec<&Value> = head.path.iter().skip(1).map_while(constant).collect();
+            let is_element = matches!(head.value, HeadValue::Element(_));
+            let is_complete = !is_element && keys.len().saturating_add(1) == head.path.len();
+            let form = (is_element, is_complete, head.args.as_ref().map_or(0, Vec::len));
+            let reference: Vec<Value> = names.chain(keys.into_iter().cloned()).collect();
+            if *first.entry(reference).or_insert(form) != form {
+                odd.insert((index, number));
+            }
+        }
+    }
+    odd
+}
+
+fn constant(key: &Term) -> Option<&Value> {
+    if let Part::Scalar(value) = &key.node { Some(value) } else { None }
+}
+
+/// Reports statements such as `count(x)` outside of rules: a rule without value and body has the name of a builtin function.
+fn check_builtins(modules: &[Module], diagnostics: &mut Vec<Diagnostic>) {
+    for module in modules {
+        let names_one = |rule: &&Rule| {
+            let name: Option<Vec<&str>> = rule.head.path.iter().map(name_of).collect();
+            name.is_some_and(|name| builtin::find(&name.join(".")).is_some())
+        };
+        let bare = |rule: &&Rule| {
+            let written = rule.written;
+            let has_value = rule.default || !matches!(rule.head.value, HeadValue::True);
+            rule.head.args.is_some() && !has_value && !written.body && !written.conditional
+        };
+        for rule in module.tree.rules.iter().filter(bare).filter(names_one) {
+            let message = "rule name conflicts with built-in function".to_owned();
+            let help = "put the call into the body of a rule";
+            diagnostics.push(module.source.diagnostic(rule.at, DiagnosticCode::Parse, message, help));
+        }
+    }
+}
+
+fn name_of(part: &Term) -> Option<&str> {
+    match &part.node {
+        Part::Var(name) => Some(name),
+        _ => part.as_str(),
+    }
 }
 
 fn check_count(

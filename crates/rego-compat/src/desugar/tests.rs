@@ -155,3 +155,40 @@ fn input_in_the_place_of_input_changes_no_type() {
         assert!(matches!(&found[..], [one] if one.starts_with("undefined ref")), "{body}: {found:?}");
     }
 }
+
+#[test]
+fn arguments_of_a_rule_have_no_calls() {
+    for argument in ["1 + 1", "count([1])", "[count([1])]", "{\"k\": count([])}", "g(1)"] {
+        let rules = format!("f({argument}) := 1\ng(x) := x\np := f(2)");
+        assert_eq!(refusal(&rules), ["rule arguments cannot contain calls"], "{rules}");
+    }
+    assert_eq!(v1("f([x, {\"k\": y}], -1) := x + y\np := f([1, {\"k\": 2}], -1)"), "3");
+}
+
+#[test]
+fn rules_below_the_same_constants_are_of_one_kind() {
+    for rules in [
+        "p[x] contains 1 if x := \"a\"\np[y] := 2 if y := \"b\"",
+        "p[x] contains 1 if x := \"a\"\np[y].z := 2 if y := \"b\"",
+        "p.q[x] contains 1 if x := \"a\"\np.q[y] := 2 if y := \"b\"",
+        "p[1] contains 1\np[1] := 2",
+        "p[x] := 3 if x := \"c\"\np.a contains 1\np.a := 2",
+        "p[x] := 3 if x := \"c\"\np.a := 2\np.a[y] := 2 if y := \"b\"",
+    ] {
+        let messages = refusal(rules);
+        assert!(
+            messages.iter().all(|message| message.starts_with("conflicting rules data.t.p")),
+            "{messages:?}"
+        );
+    }
+    assert_eq!(v1("p[x] contains 1 if x := \"a\"\np.b := 2\np.c contains 3"), r#"{"a":[1],"b":2,"c":[3]}"#);
+}
+
+#[test]
+fn a_call_of_a_builtin_function_is_no_rule() {
+    for statement in ["trace(\"x\")", "net.cidr_is_valid(\"x\")", "plus(1, 2)"] {
+        let rules = format!("p := 1\n{statement}");
+        assert_eq!(refusal(&rules), ["rule name conflicts with built-in function"], "{rules}");
+    }
+    assert_eq!(v1("p := f(1)\ncount(x) := 5\nf(x)\nupper(x) if x == 1"), "true");
+}
