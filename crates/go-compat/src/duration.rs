@@ -60,13 +60,20 @@ fn scaled(number: &str, unit: u64) -> Option<u64> {
     }
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
     let total = whole.checked_mul(unit)?;
-    let digits: String = fraction.chars().take(18).collect();
-    if digits.is_empty() {
-        return Some(total);
-    }
-    let scale = 10_f64.powi(i32::try_from(digits.len()).ok()?);
-    let share = digits.parse::<u64>().ok()? as f64 * (unit as f64 / scale);
+    let (digits, scale) = leading_fraction(fraction);
+    let share = digits as f64 * (unit as f64 / scale);
     total.checked_add(share as u64)
+}
+
+/// The digits that fit into 63 bits, as a whole number, and the power of ten below them. Source: `time/format.go`, `leadingFraction`.
+fn leading_fraction(fraction: &str) -> (u64, f64) {
+    let (mut whole, mut scale) = (0_u64, 1.0);
+    for digit in fraction.chars().map_while(|c| c.to_digit(10)) {
+        let next = whole.checked_mul(10).and_then(|whole| whole.checked_add(u64::from(digit)));
+        let Some(next) = next.filter(|next| whole <= i64::MAX as u64 / 10 && *next <= 1 << 63) else { break };
+        (whole, scale) = (next, scale * 10.0);
+    }
+    (whole, scale)
 }
 
 /// Formats nanoseconds as `Duration.String` does: `1m30s`, `362.697µs`, `0s`.

@@ -25,16 +25,26 @@ pub(super) fn json_is_valid(args: &[&Value]) -> Outcome {
     Outcome::Value(Value::Bool(operand::string(args, 0).is_ok_and(valid)))
 }
 
-/// `json.unmarshal(text)`. Go's decoder does not look beyond a `null` behind the document.
+/// `json.unmarshal(text)`. OPA asks Go's decoder for one more token, takes `null` for none, and does not look beyond it.
 pub(super) fn json_unmarshal(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let read = Value::from_json_str(text).or_else(|error| {
-            let document = text.trim_end().strip_suffix("null").filter(|rest| !rest.trim().is_empty());
-            document.and_then(|document| Value::from_json_str(document).ok()).ok_or(error)
+            let document = before_null(text).ok_or(error)?;
+            Value::from_json_str(document)
         });
         read.map_err(|error| if error.is_depth() { CallError::Excess } else { CallError::Failed })
     });
     answer.into()
+}
+
+/// The part of a text before a `null` that follows a document.
+fn before_null(text: &str) -> Option<&str> {
+    let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
+    // Lines and columns are counted from 1, columns in bytes.
+    let lines: usize = text.split_inclusive('\n').take(error.line().checked_sub(1)?).map(str::len).sum();
+    let at = lines.checked_add(error.column().checked_sub(1)?)?;
+    let (document, rest) = text.split_at_checked(at)?;
+    rest.starts_with("null").then_some(document)
 }
 
 /// `json.marshal(x)`: compact, with what HTML gives a meaning escaped.
@@ -134,4 +144,27 @@ fn append_object(pairs: &Object, out: &mut String) -> Result<(), CallError> {
     }
     out.push('}');
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_null_behind_a_document_ends_the_text() {
+        for (text, expected) in [
+            ("1 null x", Some("1")),
+            ("1null", Some("1")),
+            ("[1]\n null}", Some("[1]")),
+            ("null null 5", Some("null")),
+            ("true\n\n nullx", Some("true")),
+            ("1 nul", None),
+            ("1 2", None),
+            ("[1, null null", None),
+        ] {
+            let answer = json_unmarshal(&[&Value::from(text)]);
+            let value = if let Outcome::Value(value) = answer { Some(value.to_json_str()) } else { None };
+            assert_eq!(value.as_deref(), expected, "{text}");
+        }
+    }
 }

@@ -126,8 +126,17 @@ pub(in crate::builtin) fn lower(args: &[&Value]) -> Outcome {
 
 /// `upper(text)`, character by character as Go does: what has no single upper-case character stays.
 pub(in crate::builtin) fn upper(args: &[&Value]) -> Outcome {
-    let one = |c: char| single(c, c.to_uppercase());
+    // Greek letters with an iota below: in full their upper case has two characters, and Go takes the one of title case.
+    let one = |c: char| match c {
+        '\u{1f80}'..='\u{1f87}' | '\u{1f90}'..='\u{1f97}' | '\u{1fa0}'..='\u{1fa7}' => shifted(c, 8),
+        '\u{1fb3}' | '\u{1fc3}' | '\u{1ff3}' => shifted(c, 9),
+        c => single(c, c.to_uppercase()),
+    };
     operand::string(args, 0).map(|text| Value::from(text.chars().map(one).collect::<String>())).into()
+}
+
+fn shifted(character: char, by: u32) -> char {
+    u32::from(character).checked_add(by).and_then(char::from_u32).unwrap_or(character)
 }
 
 fn single(character: char, mut mapped: impl Iterator<Item = char>) -> char {
