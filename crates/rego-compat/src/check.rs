@@ -1,5 +1,6 @@
 //! Refusals: what OPA's compiler or the host's restrictions do not accept. One file per rule family.
 
+mod bare_call;
 mod data_access;
 mod default;
 mod dependencies;
@@ -29,6 +30,7 @@ impl Module {
     /// Everything that is refused.
     pub fn check(&self, restrictions: &Restrictions) -> Result<(), Diagnostics> {
         let mut diagnostics = Vec::new();
+        bare_call::check(self, &mut diagnostics);
         import::check(self, restrictions, &mut diagnostics);
         keyword::check(self, &mut diagnostics);
         root_document::check(self, &mut diagnostics);
@@ -42,6 +44,7 @@ impl Module {
 /// everything.
 pub(crate) fn is_well_written(module: &Module) -> bool {
     let mut diagnostics = Vec::new();
+    bare_call::check(module, &mut diagnostics);
     keyword::check(module, &mut diagnostics);
     let mut defaults = module.tree.rules.iter().filter(|rule| rule.default);
     diagnostics.is_empty() && defaults.all(|rule| default_errors(rule).is_empty())

@@ -32,11 +32,53 @@ pub fn generate(seed: u64, inputs: usize) -> Generated {
     let mut random = Random::new(seed);
     let inputs = (0..inputs).map(|_| document::input(&mut random)).collect();
     let v0 = !random.once_in(3);
-    let text = Author { random, v0, names: 0, functions: Vec::new(), rules: Vec::new() }.module();
+    let mut text = Author { random, v0, names: 0, functions: Vec::new(), rules: Vec::new() }.module();
+    text.push_str(&odd_rules(seed, v0));
     Generated {
         sources: Sources { modules: vec![("generated.rego".to_owned(), text)], v0 },
         query: "data.generated",
         inputs,
+    }
+}
+
+/// Heads that OPA refuses, or nearly: one module in forty has some of these. `IF` stands for the keyword of the language version.
+const ODD_RULES: &[&str] = &[
+    "odd(1 + 1) = 2",
+    "odd(count([1])) = 2",
+    "odd([count([1])]) = 2",
+    "odd({\"k\": count([])}) = 2",
+    "odd([x, {\"k\": y}]) = 2",
+    "odd[x] = 1 IF { x = \"a\" }\nodd[y] = 2 IF { y = \"b\" }",
+    "odd[x] = 1 IF { x = \"a\" }\nodd.b = 2",
+    "odd.a = 1\nodd.b = 2",
+    "odd.a = 1\nodd.a[x] = 2 IF { x = \"b\" }",
+    "odd = 1\nodd[x] = 2 IF { x = \"b\" }",
+    "odd[1] = 1\nodd[1][x] = 2 IF { x = \"b\" }",
+    "odd.f(x) = 1\nodd.f(x, y) = 1",
+    "odd.f(x) = 1\nodd.g = 1",
+    "trace(\"x\")",
+    "net.cidr_is_valid(\"x\")",
+    "count(x) = 5",
+    "odd(x)",
+];
+
+/// The same for v1, where sets are told from objects by a keyword.
+const ODD_SETS: &[&str] = &[
+    "odd[x] contains 1 if { x = \"a\" }\nodd[y] = 2 if { y = \"b\" }",
+    "odd[x] contains 1 if { x = \"a\" }\nodd[y].z = 2 if { y = \"b\" }",
+    "odd.q[x] contains 1 if { x = \"a\" }\nodd.q[y] = 2 if { y = \"b\" }",
+    "odd[x] contains 1 if { x = \"a\" }\nodd.b = 2",
+    "odd[x] = 1 if { x = \"c\" }\nodd.a contains 1\nodd.a = 2",
+    "odd.a contains 1\nodd.b = 2",
+    "odd[1] contains 1\nodd[1] = 2",
+];
+
+fn odd_rules(seed: u64, v0: bool) -> String {
+    let number = usize::try_from(seed / 40).unwrap_or_default();
+    let all: Vec<&str> = ODD_RULES.iter().chain(ODD_SETS.iter().filter(|_| !v0)).copied().collect();
+    match all.get(number.checked_rem(all.len()).unwrap_or_default()) {
+        Some(rules) if seed % 40 == 39 => format!("\n{}\n", rules.replace("IF", if v0 { "" } else { "if" })),
+        _ => String::new(),
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{Head, HeadValue, Name, Node as Part, Rule, Term};
-use crate::builtin;
 use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::ir::{Group, GroupId, Kind, Node, Rulebook};
 use crate::module::Module;
@@ -44,7 +43,6 @@ pub(super) fn collect(
         }
     }
     check_count(modules, restrictions, candidates.len(), diagnostics);
-    check_builtins(modules, diagnostics);
     let odd = odd_rules(modules);
     absorb(&mut candidates);
     let mut book =
@@ -91,33 +89,6 @@ fn odd_rules(modules: &[Module]) -> BTreeSet<(usize, usize)> {
 
 fn constant(key: &Term) -> Option<&Value> {
     if let Part::Scalar(value) = &key.node { Some(value) } else { None }
-}
-
-/// Reports statements such as `count(x)` outside of rules: a rule without value and body has the name of a builtin function.
-fn check_builtins(modules: &[Module], diagnostics: &mut Vec<Diagnostic>) {
-    for module in modules {
-        let names_one = |rule: &&Rule| {
-            let name: Option<Vec<&str>> = rule.head.path.iter().map(name_of).collect();
-            name.is_some_and(|name| builtin::find(&name.join(".")).is_some())
-        };
-        let bare = |rule: &&Rule| {
-            let written = rule.written;
-            let has_value = rule.default || !matches!(rule.head.value, HeadValue::True);
-            rule.head.args.is_some() && !has_value && !written.body && !written.conditional
-        };
-        for rule in module.tree.rules.iter().filter(bare).filter(names_one) {
-            let message = "rule name conflicts with built-in function".to_owned();
-            let help = "put the call into the body of a rule";
-            diagnostics.push(module.source.diagnostic(rule.at, DiagnosticCode::Parse, message, help));
-        }
-    }
-}
-
-fn name_of(part: &Term) -> Option<&str> {
-    match &part.node {
-        Part::Var(name) => Some(name),
-        _ => part.as_str(),
-    }
 }
 
 fn check_count(
