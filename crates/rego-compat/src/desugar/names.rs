@@ -43,15 +43,15 @@ pub(super) fn collect(
         }
     }
     check_count(modules, restrictions, candidates.len(), diagnostics);
-    let odd = odd_rules(modules);
+    let odd = odd_candidates(modules, &candidates);
     absorb(&mut candidates);
     let mut book =
         Rulebook { externals: restrictions.externals().map(str::to_owned).collect(), ..Rulebook::default() };
     let mut placed = Vec::with_capacity(candidates.len());
-    for candidate in &candidates {
+    for (number, candidate) in candidates.iter().enumerate() {
         let group = insert(&mut book, candidate);
         let conflicting = book.groups.get(group).is_some_and(|known| known.kind != candidate.kind);
-        if conflicting || odd.contains(&(candidate.module, candidate.rule)) {
+        if conflicting || odd.contains(&number) {
             report_conflict(modules, candidate, diagnostics);
         }
         placed.push(Placed { module: candidate.module, rule: candidate.rule, group, fixed: candidate.fixed });
@@ -64,27 +64,33 @@ pub(super) fn collect(
     (book, placed)
 }
 
-/// Returns the rules, by module and number, that are of another kind or arity than the first whose reference begins with the same
-/// constants: `p[x] contains 1` and `p[y] := 2` both begin with `p`. Source: OPA `ast/compile.go`, `checkRuleConflicts`.
-fn odd_rules(modules: &[Module]) -> BTreeSet<(usize, usize)> {
-    let mut first = BTreeMap::new();
+/// Returns the candidates that are of another kind or arity than the first whose reference begins with the same constants:
+/// `p[x] contains 1` and `p[y] := 2` both begin with `p`. Source: OPA `ast/compile.go`, `checkRuleConflicts`.
+fn odd_candidates(modules: &[Module], candidates: &[Candidate]) -> BTreeSet<usize> {
+    let mut first: BTreeMap<(&[Name], Vec<&Value>), Form> = BTreeMap::new();
     let mut odd = BTreeSet::new();
-    for (index, module) in modules.iter().enumerate() {
-        for (number, rule) in module.tree.rules.iter().enumerate() {
-            let head = &rule.head;
-            let Some(name) = head.name() else { continue };
-            let names = module.tree.package.iter().chain([name]).map(|name| Value::from(&**name));
-            let keys: Vec<&Value> = head.path.iter().skip(1).map_while(constant).collect();
-            let is_element = matches!(head.value, HeadValue::Element(_));
-            let is_complete = !is_element && keys.len().saturating_add(1) == head.path.len();
-            let form = (is_element, is_complete, head.args.as_ref().map_or(0, Vec::len));
-            let reference: Vec<Value> = names.chain(keys.into_iter().cloned()).collect();
-            if *first.entry(reference).or_insert(form) != form {
-                odd.insert((index, number));
-            }
+    for (number, candidate) in candidates.iter().enumerate() {
+        let module = modules.get(candidate.module);
+        let Some(rule) = module.and_then(|module| module.tree.rules.get(candidate.rule)) else { continue };
+        let head = &rule.head;
+        let keys: Vec<&Value> = head.path.iter().skip(candidate.fixed).map_while(constant).collect();
+        let is_element = matches!(head.value, HeadValue::Element(_));
+        let is_ground = candidate.fixed.saturating_add(keys.len()) == head.path.len();
+        let arity = head.args.as_ref().map_or(0, Vec::len);
+        let form = Form { is_element, is_complete: is_ground && !is_element, arity };
+        if *first.entry((candidate.path.as_slice(), keys)).or_insert(form) != form {
+            odd.insert(number);
         }
     }
     odd
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Form {
+    is_element: bool,
+    /// One value, under a reference of constants.
+    is_complete: bool,
+    arity: usize,
 }
 
 fn constant(key: &Term) -> Option<&Value> {
