@@ -42,7 +42,8 @@ fn value(node: &Node, shared: &mut Shared) -> Result<Value, CallError> {
         }
         Kind::Mapping(pairs) => {
             let mut nodes = BTreeMap::new();
-            collect(pairs, has_string_keys(pairs), &mut nodes)?;
+            let merges = pairs.iter().any(|(key, _)| key.is_merge_key());
+            collect(pairs, merges && has_string_keys(pairs), &mut nodes)?;
             let fields = nodes.into_iter().map(|(key, node)| Ok((Value::from(key), value(node, shared)?)));
             Ok(fields.collect::<Result<Object, CallError>>()?.into_value())
         }
@@ -90,7 +91,7 @@ fn field_name(key: &Node, as_text: bool) -> Result<Option<String>, CallError> {
     let name = match &key.target().kind {
         Kind::Scalar(scalar) => match yaml::resolve(scalar) {
             Resolved::Null if as_text => return Ok(None),
-            Resolved::Mismatch => None,
+            resolved @ (Resolved::String(_) | Resolved::Mismatch) => resolved.field_name(),
             _ if as_text => Some(scalar.text.clone()),
             resolved => resolved.field_name(),
         },
@@ -157,6 +158,8 @@ mod tests {
             ("<<: {0x10: 1}\n3: 4", r#"{"16":1,"3":4}"#),
             ("a: &x {010: 1}\nb: {<<: *x}", r#"{"a":{"8":1},"b":{"010":1}}"#),
             ("<<: {~: 1, b: 2}", r#"{"b":2}"#),
+            ("!!binary YWI=: 1", r#"{"ab":1}"#),
+            ("<<: {!!binary YWI=: 1}\n!!binary Yw==: 2", r#"{"ab":1,"c":2}"#),
             ("b: 1\n<<: {1.50: 1, true: 2}", r#"{"1.50":1,"b":1,"true":2}"#),
         ] {
             assert_eq!(read(text), expected, "{text:?}");
