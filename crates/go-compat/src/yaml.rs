@@ -9,7 +9,7 @@ mod scalar;
 
 use std::fmt;
 
-pub use compose::{Kind, Node, Scalar, documents};
+pub use compose::{Kind, Node, Scalar, documents, is_break};
 pub use scalar::{Resolved, Words, old_bool, plain, resolve};
 #[cfg(feature = "sigs-yaml")]
 pub(crate) use scalar::{tagged, untagged};

@@ -2,6 +2,8 @@
 
 use kube::core::Status;
 
+use crate::text::beginning;
+
 /// The longest message of an API server, in bytes.
 const LONGEST: usize = 4096;
 
@@ -32,7 +34,7 @@ pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// A proxy's answer has no message of its own, or a page of HTML.
 fn answer(status: &Status) -> String {
-    match crate::text::beginning(status.message.trim_end(), LONGEST) {
+    match beginning(status.message.trim_end(), LONGEST) {
         "" => format!("HTTP {}", status.code),
         message => format!("{message} (HTTP {})", status.code),
     }

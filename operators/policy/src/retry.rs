@@ -20,6 +20,13 @@ impl Waits {
         }
     }
 
+    /// Waits after as many failures in a row; returns at once after none.
+    pub(crate) async fn pause(self, failures: u32) {
+        if failures > 0 {
+            tokio::time::sleep(self.after(failures)).await;
+        }
+    }
+
     /// The wait that follows `wait`, which is zero before the first failure.
     pub(crate) fn following(self, wait: Duration) -> Duration {
         wait.saturating_mul(2).clamp(self.first, self.longest)
@@ -36,10 +43,7 @@ mod tests {
         let mut wait = Duration::ZERO;
         for (failures, seconds) in [(1, 1), (2, 2), (3, 4), (4, 8), (5, 15), (6, 15), (u32::MAX, 15)] {
             wait = waits.following(wait);
-            assert_eq!(
-                (waits.after(failures), wait),
-                (Duration::from_secs(seconds), Duration::from_secs(seconds))
-            );
+            assert_eq!([waits.after(failures), wait], [Duration::from_secs(seconds); 2]);
         }
         assert_eq!(waits.after(0), Duration::ZERO);
     }

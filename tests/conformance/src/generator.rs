@@ -74,12 +74,13 @@ const ODD_SETS: &[&str] = &[
 ];
 
 fn odd_rules(seed: u64, v0: bool) -> String {
+    if seed % 40 != 39 {
+        return String::new();
+    }
     let number = usize::try_from(seed / 40).unwrap_or_default();
     let all: Vec<&str> = ODD_RULES.iter().chain(ODD_SETS.iter().filter(|_| !v0)).copied().collect();
-    match all.get(number.checked_rem(all.len()).unwrap_or_default()) {
-        Some(rules) if seed % 40 == 39 => format!("\n{}\n", rules.replace("IF", if v0 { "" } else { "if" })),
-        _ => String::new(),
-    }
+    let rules = number.checked_rem(all.len()).and_then(|number| all.get(number)).unwrap_or(&"");
+    format!("\n{}\n", rules.replace("IF", if v0 { "" } else { "if" }))
 }
 
 /// The kind of value that an expression is known to have.

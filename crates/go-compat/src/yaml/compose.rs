@@ -11,8 +11,11 @@ use super::{ComposeOptions, Error, Version};
 /// Values of one string with all aliases written out.
 const MOST_VALUES: usize = 2_000_000;
 
-/// The characters that end a line.
-const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+/// Returns true if a character ends a line.
+#[must_use]
+pub const fn is_break(character: char) -> bool {
+    matches!(character, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
 
 /// Composes all documents of a string.
 ///
@@ -111,7 +114,7 @@ fn composed(text: &str, options: &ComposeOptions) -> Result<Vec<Node>, Error> {
     let marked = if text.as_bytes().first() == Some(&0xef) { Some(format!("\u{feff}{text}")) } else { None };
     let whole = marked.as_deref().unwrap_or(text);
     // The parser does not know where a block ends in a string that ends within a line (libyaml-safer 0.3.0).
-    let is_ended = whole.is_empty() || whole.ends_with(BREAKS);
+    let is_ended = whole.is_empty() || whole.ends_with(is_break);
     let ended = (!is_ended).then(|| format!("{whole}\n"));
     let unended = ended.as_deref().map(|ended| Unended {
         text: whole,

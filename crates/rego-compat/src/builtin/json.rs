@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use go_compat::json::quote;
 
-use crate::value::{Object, Value};
+use crate::value::{Object, Value, ValueError};
 
 use super::Outcome;
 use super::operand::{self, CallError};
@@ -29,7 +29,7 @@ pub(super) fn json_is_valid(args: &[&Value]) -> Outcome {
 pub(super) fn json_unmarshal(args: &[&Value]) -> Outcome {
     let answer = operand::string(args, 0).and_then(|text| {
         let read = Value::from_json_str(text).or_else(|error| {
-            let document = before_null(text).ok_or(error)?;
+            let document = before_null(text, &error).ok_or(error)?;
             Value::from_json_str(document)
         });
         read.map_err(|error| if error.is_depth() { CallError::Excess } else { CallError::Failed })
@@ -37,13 +37,10 @@ pub(super) fn json_unmarshal(args: &[&Value]) -> Outcome {
     answer.into()
 }
 
-/// The part of a text before a `null` that follows a document.
-fn before_null(text: &str) -> Option<&str> {
-    let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
-    // Lines and columns are counted from 1, columns in bytes.
-    let lines: usize = text.split_inclusive('\n').take(error.line().checked_sub(1)?).map(str::len).sum();
-    let at = lines.checked_add(error.column().checked_sub(1)?)?;
-    let (document, rest) = text.split_at_checked(at)?;
+/// The part of a text before a `null` that is one too many.
+fn before_null<'a>(text: &'a str, error: &ValueError) -> Option<&'a str> {
+    let ValueError::Json { at, .. } = error else { return None };
+    let (document, rest) = text.split_at_checked(*at)?;
     rest.starts_with("null").then_some(document)
 }
 

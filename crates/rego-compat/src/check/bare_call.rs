@@ -1,6 +1,6 @@
 //! Calls outside of rules.
 
-use crate::ast::{HeadValue, Node, Rule, Term};
+use crate::ast::{HeadValue, Rule, Term};
 use crate::builtin;
 use crate::diagnostic::{Diagnostic, DiagnosticCode};
 use crate::module::Module;
@@ -21,13 +21,8 @@ fn is_bare_call(rule: &Rule) -> bool {
 }
 
 fn names_builtin(rule: &Rule) -> bool {
-    let name: Option<Vec<&str>> = rule.head.path.iter().map(name_of).collect();
+    let first = rule.head.name().map(|name| &**name);
+    let rest = rule.head.path.iter().skip(1).map(Term::as_str);
+    let name: Option<Vec<&str>> = std::iter::once(first).chain(rest).collect();
     name.is_some_and(|name| builtin::find(&name.join(".")).is_some())
-}
-
-fn name_of(part: &Term) -> Option<&str> {
-    match &part.node {
-        Node::Var(name) => Some(name),
-        _ => part.as_str(),
-    }
 }

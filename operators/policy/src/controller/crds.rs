@@ -17,6 +17,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
+use constraint_framework::api::CONSTRAINTS_GROUP;
 use kube::core::GroupVersionKind;
 
 use super::kinds::constraint;
@@ -27,16 +28,14 @@ pub(super) use revision::{REVISION, REVISION_ANNOTATION, fingerprint};
 pub(super) use watch::{CrdEvent, watch_crds};
 pub(super) use write::{Placed, place};
 
-const SUFFIX: &str = ".constraints.gatekeeper.sh";
-
 /// The CRD of the constraints of a template.
 pub(super) fn crd_name(template: &str) -> String {
-    format!("{template}{SUFFIX}")
+    format!("{template}.{CONSTRAINTS_GROUP}")
 }
 
 /// The template that a CRD is for: its name is its kind in lower case, and so is the first part of its CRD's.
 pub(super) fn template_of(crd: &str) -> Option<&str> {
-    crd.strip_suffix(SUFFIX)
+    crd.strip_suffix(CONSTRAINTS_GROUP)?.strip_suffix('.')
 }
 
 /// The constraint CRDs that exist, by name, as this pod has seen them.

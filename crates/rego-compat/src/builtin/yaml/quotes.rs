@@ -1,6 +1,6 @@
 //! The features of a string, and the quotes that they require. Source: the emitter of `go.yaml.in/yaml/v3`.
 
-use go_compat::yaml::{Resolved, Words, old_bool, plain};
+use go_compat::yaml::{Resolved, Words, is_break, old_bool, plain};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
@@ -112,10 +112,6 @@ fn is_sexagesimal(text: &str) -> bool {
         && digits(first)
         && parts.all(minutes)
         && digits(fraction)
-}
-
-pub(super) const fn is_break(character: char) -> bool {
-    matches!(character, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// Returns true if the encoder takes a character for printable; it takes none of four bytes of UTF-8 for it.

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use go_compat::strconv;
-use go_compat::yaml::{Resolved, Words, plain};
+use go_compat::yaml::{Resolved, Words, is_break, plain};
 
 use crate::value::{Number, Value};
 
 use super::order::natural;
-use super::quotes::{Features, Style, is_break, is_printable};
+use super::quotes::{Features, Style, is_printable};
 use super::read;
 use crate::builtin::json::{marshalled, name_of};
 use crate::builtin::operand::CallError;

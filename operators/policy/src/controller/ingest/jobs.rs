@@ -98,7 +98,7 @@ impl Jobs {
     ) -> (Job, Running) {
         let (client, permits) = (self.client.clone(), self.writes.clone());
         start(async move {
-            tokio::time::sleep(RETRY.after(attempt)).await;
+            RETRY.pause(attempt).await;
             let _permit = permits.acquire().await.ok();
             let placed = place(client, desired.clone(), accepted).await;
             let template = desired.template.clone();

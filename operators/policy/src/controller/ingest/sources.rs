@@ -347,7 +347,7 @@ fn discover(
     attempt: u32,
 ) -> BoxFuture<'static, DiscoveryResult> {
     async move {
-        tokio::time::sleep(POLL_INTERVAL.after(attempt)).await;
+        POLL_INTERVAL.pause(attempt).await;
         let served = match kube::discovery::pinned_kind(&client, &gvk).await {
             Ok(_) => Served::Yes,
             Err(error) if is_not_served(&error) => Served::No,
